@@ -137,10 +137,9 @@ def test_a_laptop_uses_two_clusters_and_itself_as_one(world):
 
     environment = {**environment, "FARCALL_SERVER": " ".join(names)}
     program = folder / "solve"
-    run(
-        *("cc", "-std=gnu11", "-O2", f"-I{STAGE}/include", "-o", str(program), str(HERE / "solve.c")),
-        *(f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall", "-lm"),
-    )
+    library = STAGE / "lib"
+    compiler = f"cc -std=gnu11 -O2 -I{STAGE}/include -o {program} {HERE}/solve.c"
+    run(*compiler.split(), f"-L{library}", f"-Wl,-rpath,{library}", "-lfarcall", "-lm")
     ran = run(str(program), *names, "-", env=environment).splitlines()
     assert ran[:3] == names and ran[3] in names
 

@@ -1,15 +1,20 @@
 //! Lists of servers that a client uses as one, without a service that knows them: over Unix sockets.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use farcall_client::{
     Address, CallOptions, Client, ConnectOptions, ErrorKind, Result, Routine, ServeOptions,
-    ServerPresence,
+    ServerPresence, ServerState,
 };
-use farcall_tests::{Directory, Server, battery, eventually, library_directory, program};
+use farcall_idl::infer::Given;
+use farcall_tests::{Directory, Raw, Server, battery, eventually, library_directory, program};
+use farcall_wire::Role;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const NAPS: &str = "Module naps;\nGlobals {\n#include <unistd.h>\n}\n\
@@ -48,7 +53,10 @@ impl World {
 
     /// A client of these, and of this host's private server, which publishes `files`.
     fn connect(&self, words: &[&str], files: &[PathBuf]) -> Result<Client> {
-        let address: Address = words.join(" ").parse()?;
+        Client::connect_with(&words.join(" ").parse()?, &self.options(files))
+    }
+
+    fn options(&self, files: &[PathBuf]) -> ConnectOptions {
         // It learns in the user's state, which is a test's own here.
         let learned = self.folder.0.join("learned").display().to_string();
         let manifest = self.folder.write(
@@ -64,7 +72,7 @@ impl World {
             arguments: vec!["--manifest".to_owned(), manifest.display().to_string()],
             timeout: None,
         };
-        Client::connect_with(&address, &ConnectOptions { here, ..ConnectOptions::default() })
+        ConnectOptions { here, ..ConnectOptions::default() }
     }
 
     fn both(&self) -> Client {
@@ -97,7 +105,7 @@ fn calls_run_on_the_servers_of_a_list() {
     assert!(eventually(|| naps(&routine, 12, 200) == names));
     let known = client.servers(PATIENCE).unwrap();
     let listed: BTreeSet<String> = known.iter().map(|one| one.name.clone()).collect();
-    assert_eq!(listed, names, "the private server takes no calls, and is none of them");
+    assert_eq!(listed, names, "the private server takes no calls, and is not listed");
     let at = |name: &str| CallOptions { at: Some(name.into()), ..CallOptions::default() };
     for name in &names {
         let outputs = routine.call_with([("milliseconds", 1.into())], &at(name)).unwrap();
@@ -196,7 +204,62 @@ fn a_server_that_dies_is_left_out_at_once() {
     assert_eq!(nap(&routine, 1), left);
 }
 
-/// The private server is killed: calls go on at the servers that were named last.
+/// One that knows no placement, and one that takes connections and says nothing.
+#[test]
+fn who_is_older_or_hangs_takes_no_calls() {
+    let world = World::new();
+    let listen = |name: &str, greeting: Vec<u8>| {
+        let path = world.folder.0.join(name);
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::spawn(move || {
+            // Those that have come are kept open.
+            let mut all = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.write_all(&greeting);
+                all.push(stream);
+            }
+        });
+        format!("unix:{}", path.display())
+    };
+    let older = listen("older", Raw::greeting(Role::Server));
+    let silent = listen("silent", Vec::new());
+    let options = ConnectOptions { timeout: Duration::from_secs(2), ..world.options(&[]) };
+    let first = world.addresses()[0];
+    let address: Address = [&older, &silent, first].join(" ").parse().unwrap();
+    let client = Client::connect_with(&address, &options).unwrap();
+    assert_eq!(nap(&client.routine("nap").unwrap(), 1), first);
+    let noted = |name: &str, words: &str| {
+        let known = client.servers(PATIENCE).unwrap();
+        let is_it = |one: &&ServerState| one.name == name && one.note.contains(words);
+        known.iter().find(is_it).is_some_and(|one| one.presence == ServerPresence::Unreachable)
+    };
+    assert!(noted(&older, "older version of Farcall"));
+    assert!(eventually(|| noted(&silent, "did not answer the greeting")));
+}
+
+/// A routine of which the servers have two versions: the one that more have, and the other by its
+/// hash.
+#[test]
+fn the_version_that_more_servers_have_is_called() {
+    let mut world = World::new();
+    let other = NAPS.replace("OUT int pid", "OUT long pid").replace("Idempotent", "");
+    let other = world.folder.write("other.idl", &other);
+    world.servers.push(Server::start_as(Server::command(), &[other]));
+    let third = world.addresses()[2].to_owned();
+    let client = world.both();
+    let routine = client.routine("nap").unwrap();
+    assert_ne!(nap(&routine, 1), third);
+    let explained = client.explain(&routine, &[Given::Unset, Given::Unset], PATIENCE).unwrap();
+    let excluded = explained.servers.iter().find(|one| one.name == third).unwrap();
+    assert!(excluded.note.contains("another version"), "{}", excluded.note);
+    let direct = world.servers[2].client().routine("nap").unwrap();
+    let hash: String = direct.contract().iter().map(|byte| format!("{byte:02x}")).collect();
+    let routine = client.routine(&format!("naps@{}/nap", &hash[..8])).unwrap();
+    let outputs = routine.call([("milliseconds", 1.into())]).unwrap();
+    assert_eq!(outputs.server(), third);
+}
+
 #[test]
 fn nothing_is_left_of_a_list_when_its_client_goes() {
     let world = World::new();
@@ -229,12 +292,15 @@ fn children() -> Vec<String> {
 fn commands_take_lists() {
     let world = World::new();
     let state = world.folder.0.join("state");
-    let run = |arguments: &[&str]| {
+    let command = |arguments: &[&str]| {
         let mut command = std::process::Command::new(program());
         command.args(arguments).env("FARCALL_SERVER", world.addresses().join(" "));
         command.env("XDG_STATE_HOME", &state).env("FARCALL_LIBRARY_DIRECTORY", library_directory());
-        command.env("FARCALL_LINGER", "0");
-        let done = command.output().unwrap();
+        command.env("FARCALL_LINGER", "1").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let run = |arguments: &[&str]| {
+        let done = command(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         (String::from_utf8_lossy(&done.stdout).into_owned(), said)
     };
@@ -244,6 +310,12 @@ fn commands_take_lists() {
     assert!(explained.contains("chosen") && explained.lines().count() == 3, "{explained}{said}");
     let (called, said) = run(&["call", "nap", "5", "--json"]);
     assert!(called.contains("\"pid\""), "{called}{said}");
+    // Those that are run at the same time share a private server, which one of them begins.
+    let calls: Vec<_> = (0..6).map(|_| command(&["call", "nap", "100"]).spawn().unwrap()).collect();
+    for call in calls {
+        let done = call.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
     let (_, said) = run(&["servers", "--server", "here htp://b:1"]);
     assert!(said.contains("\"htp://b:1\" is not a server address"), "{said}");
     let (listed, said) = run(&["servers", "--server", "here here"]);

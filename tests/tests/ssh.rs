@@ -3,6 +3,7 @@
 
 pub mod far;
 mod faults;
+mod lists;
 mod nodes;
 mod program;
 mod settings;

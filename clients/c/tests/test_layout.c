@@ -116,6 +116,7 @@ static const struct line lines[] = {
     MEMBER(farcall_connect_options, heartbeat_seconds),
     MEMBER(farcall_connect_options, reconnect_seconds),
     MEMBER(farcall_connect_options, settings),
+    MEMBER(farcall_connect_options, here),
     WHOLE(farcall_server_options),
     MEMBER(farcall_server_options, size),
     MEMBER(farcall_server_options, program),

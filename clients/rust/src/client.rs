@@ -101,7 +101,7 @@ impl Client {
         let left =
             if is_ssh { options.greeting() } else { patience.saturating_sub(begin.elapsed()) };
         let patience = Patience { greeting: left, answers: options.timeout, until: options.until };
-        let dialing = Dialing { options: options.clone(), home: Some(address.clone()) };
+        let dialing = Dialing { options: options.clone(), home: Some(address.clone()), roll: None };
         let client = Self::greet(reached, patience, compression, dialing)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
@@ -126,7 +126,7 @@ impl Client {
             Reached { stream, hello, way_back: None, name: address },
             Patience { greeting: timeout, answers: timeout, until: None },
             compression,
-            Dialing { options, home: None },
+            Dialing { options, home: None, roll: None },
         )
     }
 

@@ -19,6 +19,7 @@ use crate::address::Address;
 use crate::private::ServeOptions;
 use crate::session::reconnect::{Dial, WayBack};
 use crate::session::{Session, compressing};
+use crate::ssh::asking::AskingSsh;
 use crate::ssh::settings::FarSettings;
 use crate::ssh::{self, Errand, Ssh, SshAddress, SshCommand};
 
@@ -66,6 +67,8 @@ pub struct ConnectOptions {
     pub ssh: SshCommand,
     /// Whether `ssh` may ask the user, where it has a way to.
     pub asks: bool,
+    /// Who ends it while it asks.
+    pub asking: Option<AskingSsh>,
     /// The private server of a list of addresses: what `here` publishes.
     pub here: ServeOptions,
     /// Whether that server is the one of all commands of this terminal, and stays for `linger`.
@@ -85,6 +88,7 @@ impl Default for ConnectOptions {
             far: FarSettings::default(),
             ssh: SshCommand::default(),
             asks: true,
+            asking: None,
             here: ServeOptions::default(),
             shares_here: false,
         }
@@ -218,6 +222,7 @@ pub fn settings_there(address: &SshAddress, timeout: Duration) -> Result<String>
         name: name_of(address),
         linger: ssh::linger()?,
         may_ask: true,
+        asking: None,
         brings_library: false,
         settings: FarSettings::default(),
         errand: Errand::Settings,
@@ -234,7 +239,9 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let command = options.ssh.clone();
     let brings_library = false;
     let may_ask = false;
-    let ssh = Ssh { address, command, name, linger, may_ask, brings_library, settings, errand };
+    let asking = options.asking.clone();
+    let ssh =
+        Ssh { address, command, name, linger, may_ask, asking, brings_library, settings, errand };
     let brings_library = options.brings_library;
     // Said once: what was said is kept there.
     let told = options.far.clone();

@@ -62,6 +62,7 @@ pub use results::{CompressedArray, Extents, Output, Outputs, OwnedArray, Phases,
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};
 pub use ssh::SshCommand;
+pub use ssh::asking::AskingSsh;
 pub use ssh::settings::{self as far_settings, FarSettings};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};
 pub use view::Unanswered;

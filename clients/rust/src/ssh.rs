@@ -4,6 +4,7 @@
 //! Farcall is there, takes a copy of it where it is not, and becomes its relay: from then on the
 //! standard input and output of `ssh` are a byte stream to a server that lives there on its own.
 
+pub mod asking;
 mod conversation;
 mod errand;
 mod library;
@@ -24,6 +25,7 @@ use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use asking::AskingSsh;
 use conversation::Conversation;
 pub use errand::{Errand, settings_there};
 use settings::FarSettings;
@@ -131,6 +133,8 @@ pub struct Ssh {
     pub linger: Duration,
     /// Whether `ssh` may ask the user.
     pub may_ask: bool,
+    /// Who may end it while it does.
+    pub asking: Option<AskingSsh>,
     /// Whether to bring what code in interface files is linked with.
     pub brings_library: bool,
     /// What a server that is begun there is told.
@@ -242,7 +246,13 @@ fn reach(
 ) -> Result<(Running, String)> {
     let mark = mark()?;
     let running = Running::start(ssh, program, sharing, &mark)?;
-    match Conversation::new(&running.socket, ssh, limits, mark).hold() {
+    let asking = ssh.asking.as_ref().filter(|_| ssh.may_ask);
+    if asking.is_some_and(|asking| !asking.begins(running.child.id())) {
+        asking.into_iter().for_each(AskingSsh::end);
+    }
+    let held = Conversation::new(&running.socket, ssh, limits, mark).hold();
+    asking.into_iter().for_each(AskingSsh::met);
+    match held {
         Ok(host) => Ok((running, host)),
         Err(error) => Err(running.failed(ssh, error)),
     }

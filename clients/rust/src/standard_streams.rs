@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
 
-use farcall_base::printable_output;
+use farcall_base::{printable, printable_output};
 use farcall_system::outlet;
 
 /// Time for which what others print waits for a reader that takes nothing.
@@ -60,6 +60,13 @@ fn pass_on(bytes: &[u8]) {
     };
     // Where nobody reads it is no reason to fail.
     let _ = written;
+}
+
+/// Tells the user something on standard error, in a line of its own.
+pub fn tell(message: &str) {
+    let line = format!("farcall: {}\n", printable(message));
+    // Where nobody reads it is no reason to fail.
+    let _ = outlet::error().write(line.as_bytes(), READER_MAX);
 }
 
 /// Bytes at the end that are the start of a character of UTF-8, of which the rest is to come.

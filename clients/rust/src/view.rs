@@ -13,7 +13,7 @@ mod server;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use farcall_base::{Error, ErrorKind, ObjectId, Result};
@@ -66,8 +66,6 @@ pub struct View {
     bell: Bell,
     /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
-    /// The servers of the list that was connected to.
-    roll: OnceLock<Arc<Roll>>,
 }
 
 /// How other servers are dialed.
@@ -76,16 +74,21 @@ pub struct Dialing {
     pub options: ConnectOptions,
     /// Where that is: what shows who we are is for addresses of this kind.
     pub home: Option<Address>,
+    /// The servers of the list that was connected to: the client's own business, which calls go to
+    /// under the names that they have there.
+    pub roll: Option<Arc<Roll>>,
 }
 
 impl View {
     /// Of a client that has just connected.
     pub fn new(session: Arc<Session>, name: &str, dialing: Dialing) -> Arc<View> {
+        let listed = dialing.roll.iter().flat_map(|roll| roll.servers());
+        let listed = listed.map(|server| (server.name.clone(), server.clone())).collect();
         Arc::new(View {
             home: Arc::new(Server::home(name, session.clone())),
             home_session: session,
             dialing,
-            servers: Mutex::default(),
+            servers: Mutex::new(listed),
             sessions: Mutex::default(),
             is_plural: AtomicBool::new(false),
             connections: AtomicU64::new(0),
@@ -98,22 +101,12 @@ impl View {
             objects: Mutex::default(),
             bell: Bell::default(),
             known_others: Mutex::default(),
-            roll: OnceLock::new(),
         })
-    }
-
-    /// These servers are the client's own business: it connects to them, and calls go there under
-    /// the names that they have here.
-    pub fn attend(&self, roll: Arc<Roll>) {
-        let mut servers = lock(&self.servers);
-        servers.extend(roll.servers().map(|server| (server.name.clone(), server.clone())));
-        drop(servers);
-        let _ = self.roll.set(roll);
     }
 
     /// The servers of the list that was connected to, if it was one.
     pub fn roll(&self) -> Option<&Arc<Roll>> {
-        self.roll.get()
+        self.dialing.roll.as_ref()
     }
 
     /// The connection to the server that was connected to.

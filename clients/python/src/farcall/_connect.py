@@ -10,11 +10,9 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _errors
+from ._addresses import Own, address_of, is_list
 from ._connection import (
     SERVER_VARIABLE,
-    Own,
-    address_of,
-    is_list,
     open_connection,
     open_private,
     open_when_it_listens,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 import time
 import weakref
@@ -14,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _errors
+from ._addresses import Own, is_list
 from ._interface import Names
 from ._library import (
     check,
@@ -31,14 +31,6 @@ from ._waiter import Waiter
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
-# The word for this host in a list of addresses.
-HERE = "here"
-# Files that a private server publishes, its program, and more arguments.
-Own = Tuple[Sequence[str], Optional[str], Sequence[str]]
-# A word that is no part of a socket's path.
-_ADDRESS = re.compile(rf"{HERE}$|unix:|tcp:|[^:]*://")
-# A host as `farcall connect` takes it: [USER@]HOST[:PORT][/LAUNCHER].
-_HOST = re.compile(r"([^@/:\s]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?(/[\w.-]+)?", re.ASCII)
 # A server whose socket is not there may be about to listen: for so long, and as often, is it tried.
 # The commands do the same (bins/farcall/src/connection.rs).
 _START_SECONDS, _START_PAUSE_SECONDS = 2.0, 0.02
@@ -346,23 +338,6 @@ def _is_coming(address: Optional[str]) -> bool:
         return False
     kind, _, path = named.partition(":")
     return kind == "unix" and os.path.isdir(os.path.dirname(path) or ".")
-
-
-def address_of(given: str) -> str:
-    """An address; a host alone is one by ssh."""
-    # A folder may well have the name of a host.
-    is_file = (os.path.exists(given) and not os.path.isdir(given)) or given == HERE
-    is_host = _HOST.fullmatch(given) is not None and not is_file
-    return f"ssh://{given}" if is_host else given
-
-
-def is_list(given: str) -> bool:
-    """Whether an address is that of several servers as one; the core looks closer."""
-    words = given.split()
-    if given.startswith("unix:") and not any(_ADDRESS.match(word) for word in words[1:]):
-        # A socket's path may have blanks.
-        return False
-    return words == [HERE] or len(words) > 1
 
 
 def open_running() -> Connection:

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result, printable};
-use farcall_system::outlet;
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::{Failure, PlacedServer, Request, ServerPresence, ServerState};
 
 use super::versions::Versions;
+use super::way::Way;
 use crate::session::{Session, earlier};
+use crate::standard_streams::tell;
 use crate::view::{Server, own_host};
 
 /// Time for which connecting waits for servers that ask the user nothing, once a call can run.
@@ -18,8 +19,6 @@ const SETTLE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for what is told at the end.
 const LAST_MAX: Duration = Duration::from_millis(500);
-/// Time in which somebody must read what is told.
-const READER_MAX: Duration = Duration::from_secs(1);
 
 /// How far a server of a list is.
 #[derive(Clone, Debug)]
@@ -244,6 +243,7 @@ impl Roll {
     /// The client ends: what its last calls took is told first, if that takes no long time.
     pub fn finish(&self, home: &Session) {
         let until = Instant::now() + LAST_MAX;
+        self.servers.iter().filter_map(|server| server.way()).for_each(Way::ends);
         let mut state = self.lock();
         for (index, server) in self.servers.iter().enumerate() {
             let is_there = matches!(state.standings[index], Standing::There);
@@ -282,11 +282,4 @@ impl Roll {
             placed.push(PlacedServer { name, note, excluded: true, ..PlacedServer::default() });
         }
     }
-}
-
-/// Tells the user something on standard error.
-pub fn tell(message: &str) {
-    let line = format!("farcall: {}\n", printable(message));
-    // Where nobody reads it is no reason to fail.
-    let _ = outlet::error().write(line.as_bytes(), READER_MAX);
 }

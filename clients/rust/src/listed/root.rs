@@ -16,11 +16,14 @@ use crate::client::Client;
 use crate::dial::{self, ConnectOptions, Patience};
 use crate::private::{PrivateServer, ServeOptions};
 use crate::standard_streams::keep_standard_streams;
-use crate::view::{Dialing, Server, View, places};
+use crate::view::{Dialing, Server, View, is_gone, places};
 
 /// How a private server is told that it is a list's: with this host among the servers, or without.
 pub const OF_LIST: &str = "--of-list";
 const NOWHERE: &str = "nowhere";
+/// Servers that are tried which end while they are connected to.
+const ATTEMPTS_MAX: u32 = 5;
+const ENDING_PAUSE: Duration = Duration::from_millis(50);
 /// More than anybody waits.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
@@ -32,16 +35,13 @@ pub fn begin(list: &ServerList, options: &ConnectOptions) -> Result<Client> {
     keep_standard_streams();
     check_settings(list, options)?;
     let until = Instant::now() + options.timeout.min(FOR_EVER);
-    let where_to = if list.has_here { HERE } else { NOWHERE };
-    let (address, server) = if options.shares_here {
-        (Address::Unix(terminal::running(where_to, &options.here)?), None)
-    } else {
-        let server = start(where_to, options)?;
-        (server.address().parse()?, Some(server))
-    };
-    let view = placing_view(list, options, &address)?;
     let roll = Arc::new(Roll::new(ways(list, options), list.has_here));
-    view.attend(roll.clone());
+    let (view, server) = if options.shares_here {
+        (shared_view(list, options, &roll)?, None)
+    } else {
+        let server = start(list, options)?;
+        (placing_view(list, options, &server.address().parse()?, roll.clone())?, Some(server))
+    };
     let client = Client::of(view.clone(), list.name().to_owned(), server);
     for index in 0..list.servers.len() {
         attend(&view, &roll, index)?;
@@ -62,15 +62,40 @@ fn learn_own(view: &View, roll: &Roll) {
     }
 }
 
-fn start(where_to: &str, options: &ConnectOptions) -> Result<PrivateServer> {
+/// The same of the private server of this terminal, which may be about to end.
+fn shared_view(list: &ServerList, options: &ConnectOptions, roll: &Arc<Roll>) -> Result<Arc<View>> {
+    let mut attempt = 1;
+    loop {
+        let socket = terminal::running(list, &options.here)?;
+        match placing_view(list, options, &Address::Unix(socket), roll.clone()) {
+            Err(error) if is_gone(&error) && attempt < ATTEMPTS_MAX => {
+                attempt += 1;
+                std::thread::sleep(ENDING_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether this host is one of the servers, as the private server is told it.
+pub fn where_to(list: &ServerList) -> &'static str {
+    if list.has_here { HERE } else { NOWHERE }
+}
+
+fn start(list: &ServerList, options: &ConnectOptions) -> Result<PrivateServer> {
     let mut here = options.here.clone();
-    here.arguments.extend([OF_LIST.to_owned(), where_to.to_owned()]);
+    here.arguments.extend([OF_LIST.to_owned(), where_to(list).to_owned()]);
     let timeout = here.timeout.or(Some(options.timeout));
     PrivateServer::start(&ServeOptions { timeout, ..here })
 }
 
 /// The view of a client of the private server.
-fn placing_view(list: &ServerList, options: &ConnectOptions, root: &Address) -> Result<Arc<View>> {
+fn placing_view(
+    list: &ServerList,
+    options: &ConnectOptions,
+    root: &Address,
+    roll: Arc<Roll>,
+) -> Result<Arc<View>> {
     let compression = dial::given_compression()?;
     let plain = ConnectOptions { secret: None, far: Default::default(), ..options.clone() };
     let reached = dial::reach(root, &plain, compression)?;
@@ -86,7 +111,7 @@ fn placing_view(list: &ServerList, options: &ConnectOptions, root: &Address) -> 
             .with("server", address)
             .fix("set FARCALL_PROGRAM to the farcall program of this version"));
     }
-    let dialing = Dialing { options: options.clone(), home: None };
+    let dialing = Dialing { options: options.clone(), home: None, roll: Some(roll) };
     let name = if list.has_here { HERE } else { list.name() };
     Ok(View::new(session, name, dialing))
 }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 
-use super::root::OF_LIST;
+use super::ServerList;
+use super::root::{OF_LIST, where_to};
 use crate::private::{ServeOptions, not_started, own_program};
 use crate::ssh;
 
@@ -24,8 +25,9 @@ const OTHER_PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// As [`PrivateServer::start`].
-pub fn running(where_to: &str, options: &ServeOptions) -> Result<PathBuf> {
-    let socket = socket(where_to, options);
+pub fn running(list: &ServerList, options: &ServeOptions) -> Result<PathBuf> {
+    let where_to = where_to(list);
+    let socket = socket(list, options);
     let is_there = || farcall_transport_unix::connect_within(&socket, OTHER_MAX).is_ok();
     if is_there() {
         return Ok(socket);
@@ -42,13 +44,13 @@ pub fn running(where_to: &str, options: &ServeOptions) -> Result<PathBuf> {
     begun.map(|()| socket)
 }
 
-/// One for each terminal and program.
-fn socket(where_to: &str, options: &ServeOptions) -> PathBuf {
+/// One for each terminal, list and program: it names servers that each of its clients can reach.
+fn socket(list: &ServerList, options: &ServeOptions) -> PathBuf {
     let session = rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
     let program = options.program.clone().unwrap_or_else(own_program);
     let mut hasher = DefaultHasher::new();
-    (env!("CARGO_PKG_VERSION"), program).hash(&mut hasher);
-    let name = format!("list-{session}-{where_to}-{:016x}.sock", hasher.finish());
+    (env!("CARGO_PKG_VERSION"), program, list.name()).hash(&mut hasher);
+    let name = format!("list-{session}-{:016x}.sock", hasher.finish());
     farcall_transport_unix::own_socket_path(&name)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use farcall_wire::OfferedRoutine;
 
-use super::arriving::tell;
+use crate::standard_streams::tell;
 
 /// Names in one line.
 const NAMES_SHOWN: usize = 3;

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_base::{ErrorKind, Result};
 
-use super::arriving::tell;
 use crate::address::Address;
 use crate::dial::{self, ConnectOptions};
 use crate::session::Session;
+use crate::ssh::asking::AskingSsh;
+use crate::standard_streams::tell;
 use crate::view::dial_one;
 
-/// Whoever has it may have `ssh` ask the user.
+/// The host that has it may have `ssh` ask the user.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A host that `ssh` reaches, and that several servers of a list may be on.
@@ -38,7 +39,13 @@ impl Way {
     /// With these options, as they are for its kind of address.
     pub fn new(address: &Address, options: ConnectOptions, host: Arc<SharedHost>) -> Way {
         let address = address.clone();
+        let options = ConnectOptions { asking: Some(AskingSsh::default()), ..options };
         Way { address, options, host, has_asked: false.into(), has_called: false.into() }
+    }
+
+    /// Nobody waits for an answer of the user any more.
+    pub fn ends(&self) {
+        self.options.asking.iter().for_each(AskingSsh::end);
     }
 
     /// A call is made there.
