@@ -25,8 +25,9 @@ const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 /// A server that runs already: one that would end with the command is of no use to it.
 #[derive(Args)]
 pub struct RunningServer {
-    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default:
-    /// $FARCALL_SERVER, or this user's server]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT; several with
+    /// blanks between are used as one, with here for this host [default: $FARCALL_SERVER, or this
+    /// user's server]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
@@ -96,8 +97,9 @@ fn secret(
 /// How a server is found.
 #[derive(Args)]
 pub struct ServerArguments {
-    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default:
-    /// $FARCALL_SERVER, this user's server, or a private one]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT; several with
+    /// blanks between are used as one, with here for this host [default: $FARCALL_SERVER, this
+    /// user's server, or a private one]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]

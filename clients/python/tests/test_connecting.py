@@ -28,13 +28,13 @@ ONE = "Module one;\nDefine one(IN int n, OUT int m) { *m = n + 1; }\n"
     ],
 )
 def test_a_host_alone_is_one_by_ssh(farcall, given, meant):
-    from farcall._connection import address_of
+    from farcall._addresses import address_of
 
     assert address_of(given) == meant
 
 
 def test_a_file_is_no_host(farcall, tmp_path, monkeypatch):
-    from farcall._connection import address_of
+    from farcall._addresses import address_of
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.sock").touch()

@@ -1,6 +1,6 @@
 //! Keeps a connection to a server of a list, asks it how it is, and tells the private server.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -28,6 +28,9 @@ const ROUNDS_MAX: u32 = 64;
 const KNOWN_MAX: Duration = Duration::from_secs(2);
 const KNOWN_PAUSE: Duration = Duration::from_millis(20);
 
+/// Time in which the private server tells its directory of all that it was told.
+const COUNTED: Duration = Duration::from_millis(300);
+
 /// Has a thread attend to a server as long as the client is there.
 ///
 /// # Errors
@@ -40,7 +43,7 @@ pub fn attend(view: &Arc<View>, roll: &Arc<Roll>, index: usize) -> Result<()> {
         last: None,
         known: None,
         wanted: Vec::new(),
-        offered: BTreeSet::new(),
+        offered: BTreeMap::new(),
         rounds: 0,
         is_there: false,
         retry: RETRY,
@@ -60,11 +63,19 @@ struct Attendant {
     /// The revision of what it publishes, if that was told.
     known: Option<u64>,
     wanted: Vec<[u8; 32]>,
-    /// Names of what it publishes.
-    offered: BTreeSet<String>,
+    /// What it publishes: names and contracts.
+    offered: BTreeMap<String, [u8; 32]>,
     rounds: u32,
     is_there: bool,
     retry: Duration,
+}
+
+/// What is found of what a server publishes.
+enum Found {
+    All,
+    Some,
+    /// All names, and some of them in another version.
+    OtherVersions,
 }
 
 /// What is next.
@@ -140,7 +151,7 @@ impl Attendant {
         report.metaservers = Vec::new();
         if let Some(offers) = &report.offers {
             self.roll.versions.publishes(&self.server.name, offers);
-            self.offered = offers.iter().map(|one| one.name.clone()).collect();
+            self.offered = offers.iter().map(|one| (one.name.clone(), one.contract)).collect();
         }
         let revision = report.revision;
         let last = ServerReport {
@@ -187,16 +198,30 @@ impl Attendant {
     /// Waits until routines are found that it publishes.
     fn wait_until_found(&self, view: &Arc<View>) {
         let until = Instant::now() + KNOWN_MAX;
-        while Instant::now() < until && !self.are_found(view) {
-            std::thread::sleep(KNOWN_PAUSE);
+        while Instant::now() < until {
+            match self.found(view) {
+                Found::All => return,
+                // Which version more servers have is known when all of them were counted.
+                Found::OtherVersions => return std::thread::sleep(COUNTED),
+                Found::Some => std::thread::sleep(KNOWN_PAUSE),
+            }
         }
     }
 
-    fn are_found(&self, view: &Arc<View>) -> bool {
+    fn found(&self, view: &Arc<View>) -> Found {
         let asked = view.home_session().ask_for(&Request::List, None, PATIENCE);
-        let Ok(Some(Reply::List(all))) = asked else { return true };
-        let names: BTreeSet<&str> = all.iter().map(|one| one.name.as_str()).collect();
-        self.offered.iter().all(|name| names.contains(name.as_str()))
+        let Ok(Some(Reply::List(all))) = asked else { return Found::All };
+        let all: BTreeMap<&str, [u8; 32]> =
+            all.iter().map(|one| (one.name.as_str(), one.contract)).collect();
+        let mut found = Found::All;
+        for (name, contract) in &self.offered {
+            match all.get(name.as_str()) {
+                None => return Found::Some,
+                Some(known) if known != contract => found = Found::OtherVersions,
+                Some(_) => {}
+            }
+        }
+        found
     }
 
     /// It is gone: no call is placed there until it says how it is.
