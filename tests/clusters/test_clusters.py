@@ -136,12 +136,9 @@ def test_a_laptop_uses_two_clusters_and_itself_as_one(world):
     assert ran[:3] == names and ran[3] in names
 
     environment = {**environment, "FARCALL_SERVER": " ".join(names)}
-    program = folder / "solve"
-    library = STAGE / "lib"
-    compiler = f"cc -std=gnu11 -O2 -I{STAGE}/include -o {program} {HERE}/solve.c"
-    run(*compiler.split(), f"-L{library}", f"-Wl,-rpath,{library}", "-lfarcall", "-lm")
-    ran = run(str(program), *names, "-", env=environment).splitlines()
+    ran = run(compiled(folder, "solve"), *names, "-", env=environment).splitlines()
     assert ran[:3] == names and ran[3] in names
+    run(compiled(folder, "gridrpc"), env=environment)
 
     farcall = str(STAGE / "bin/farcall")
     script = "\n".join(
@@ -167,6 +164,14 @@ def test_a_laptop_uses_two_clusters_and_itself_as_one(world):
     assert not ours(folder)
     assert not run(f"{slurm}/squeue", "--noheader")
     assert not list(folder.glob("*.mux*")) and not list((folder / "run").rglob("*.sock"))
+
+
+def compiled(folder, name):
+    """A C program."""
+    program, library = str(folder / name), STAGE / "lib"
+    command = f"cc -std=gnu11 -O2 -I{STAGE}/include -o {program} {HERE}/{name}.c"
+    run(*command.split(), f"-L{library}", f"-Wl,-rpath,{library}", "-lfarcall", "-lm")
+    return program
 
 
 def ours(folder):

@@ -316,6 +316,9 @@ fn commands_take_lists() {
         let done = call.wait_with_output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
+    // The private server is not one of these, and is not to run calls.
+    let (_, said) = run(&["publish", world.naps.to_str().unwrap()]);
+    assert!(said.contains("has no here") && said.contains("name one of the servers"), "{said}");
     let (_, said) = run(&["servers", "--server", "here htp://b:1"]);
     assert!(said.contains("\"htp://b:1\" is not a server address"), "{said}");
     let (listed, said) = run(&["servers", "--server", "here here"]);

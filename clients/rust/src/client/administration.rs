@@ -18,6 +18,11 @@ impl Client {
     /// wrong with the order.
     pub fn administer(&self, order: Order, timeout: Duration) -> Result<Vec<ModuleReport>> {
         let told = |error: Error| error.with("server", self.address());
+        if self.view().roll().is_some_and(|roll| !roll.has_here()) {
+            let message = "a list of servers takes commands for this host alone, and has no here";
+            let error = Error::new(ErrorKind::InvalidArgument, "send a command", message);
+            return Err(error.with("servers", self.address()).fix("name one of the servers"));
+        }
         let ends = matches!(order, Order::EndCalls(_));
         if !self.session().has_feature(if ends { ENDED_CALLS } else { ADMINISTRATION }) {
             return Err(told(
