@@ -57,7 +57,7 @@ pub fn words(text: &str) -> Option<Vec<&str>> {
             || word.starts_with("unix:")
             || word.starts_with("tcp:")
     };
-    let is_path = text.starts_with("unix:") && !words.iter().skip(1).any(|word| is_address(word));
+    let is_path = text.starts_with("unix:") && !words.iter().skip(1).any(is_address);
     let is_list = words.len() > 1 && !is_path;
     (is_list || words == [HERE]).then_some(words)
 }
