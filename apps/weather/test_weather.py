@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import farcall
 import numpy as np
@@ -14,12 +15,23 @@ STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
 OMEGA = 7.292e-5
 DAY = 86400.0
 TIME_MAX = 300
+sys.path.insert(0, str(HERE.parents[1] / "tests/scenarios"))
+from members import Members  # noqa: E402  (tests share it)
 
 
 @pytest.fixture(scope="module")
 def server():
     with farcall.connect(files=[HERE / "weather.idl"], timeout=60) as server:
         yield server
+
+
+@pytest.fixture
+def metaserver():
+    """The address of a server that has no model, and that two have joined which do."""
+    # A socket's path is short.
+    with tempfile.TemporaryDirectory(prefix="weather") as folder:
+        with Members(STAGE / "bin/farcall", folder, [HERE / "weather.idl"]) as members:
+            yield members.address
 
 
 def place(truncation, m, n):
@@ -187,6 +199,13 @@ def test_c_and_python_print_the_same_and_draw_a_map(server, program, tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and (
             tmp_path / name
         ).stat().st_size > 20_000
+
+
+def test_forecasts_at_a_metaserver_are_the_same(server, metaserver, program, tmp_path):
+    options = ["--members", "6", "--days", "3", "--server"]
+    wanted = ran(program, *options, server.address)
+    assert ran(program, *options, metaserver, "--maps", tmp_path / "c") == wanted
+    assert ran(sys.executable, HERE / "forecast.py", *options, metaserver) == wanted
 
 
 def test_the_mean_is_better_than_one_forecast(server):

@@ -12,6 +12,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import steps  # noqa: E402  (it lies beside this file)
+from members import Members  # noqa: E402  (so does it)
 
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
 PROGRAM = STAGE / "bin/farcall"
@@ -100,27 +101,51 @@ CLIENTS = {
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """Of a runner: with a server that has the routines of the scenarios."""
-    address = f"unix:{tmp_path_factory.mktemp('server')}/socket"
+def kept():
+    """The environment of a user who has no server."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
-    kept.update(FARCALL_STAGE=str(STAGE), FARCALL_PROGRAM=str(PROGRAM))
+    return {**kept, "FARCALL_STAGE": str(STAGE), "FARCALL_PROGRAM": str(PROGRAM)}
+
+
+@pytest.fixture(scope="module")
+def server(kept, tmp_path_factory):
+    """One that has the routines of the scenarios."""
+    address = f"unix:{tmp_path_factory.mktemp('server')}/socket"
     with subprocess.Popen(
         [PROGRAM, "serve", "--listen", address, HERE / "scenarios.idl"],
         env=kept,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    ) as server:
+    ) as process:
         try:
-            assert server.stdout.readline().strip() == address.encode()
-            yield {**kept, "FARCALL_SERVER": address}
+            assert process.stdout.readline().strip() == address.encode()
+            yield address
         finally:
-            server.terminate()
+            process.terminate()
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_prints_what_all_do(client, environment, tmp_path):
-    command = CLIENTS[client](tmp_path)
+@pytest.fixture(scope="module")
+def metaserver(kept, tmp_path_factory):
+    """One that has none of them, and that two servers have joined which do."""
+    folder = tmp_path_factory.mktemp("meta")
+    with Members(PROGRAM, folder, [HERE / "scenarios.idl"], env=kept) as members:
+        yield members.address
+
+
+@pytest.fixture(params=["server", "metaserver"])
+def environment(request, kept):
+    """Of a runner: programs know no difference between the two."""
+    return {**kept, "FARCALL_SERVER": request.getfixturevalue(request.param)}
+
+
+@pytest.fixture(scope="module", params=CLIENTS)
+def runner(request, tmp_path_factory):
+    """A client's name and command, built once."""
+    return request.param, CLIENTS[request.param](tmp_path_factory.mktemp("runner"))
+
+
+def test_a_client_prints_what_all_do(runner, environment, tmp_path):
+    client, command = runner
     done = subprocess.run(
         [*command, LIST],
         env=environment,
