@@ -18,6 +18,8 @@ STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
 PROGRAM = STAGE / "bin/farcall"
 SLURM = HERE.parents[1] / "tools/slurm.sh"
 TIME_MAX = 120
+sys.path.insert(0, str(HERE.parents[1] / "tests/scenarios"))
+from members import Members  # noqa: E402  (tests share it)
 
 
 @pytest.fixture(scope="module", params=["c", "python"])
@@ -130,6 +132,34 @@ def test_all_calls_return(sweep, server):
     refused = begun(sweep, server, "--handles", 0)
     complaints = refused.communicate(timeout=TIME_MAX)[1]
     assert refused.returncode == 2 and "--handles" in complaints and "1" in complaints, complaints
+
+
+def test_an_array_of_handles_is_one_servers_at_a_metaserver(sweep, tmp_path):
+    with Members(PROGRAM, tmp_path, [HERE / "sweep.idl"]) as metaserver:
+        counts, status, complaints = ended(
+            begun(sweep, metaserver, "--calls", 60, "--handles", 10, "--seconds", 0.01)
+        )
+    assert (
+        counts == {"calls": 60, "done": 60, "failed": 0, "repeated": 0, "lost": 0} and status == 0
+    ), complaints
+
+
+def test_calls_of_a_member_that_is_killed_run_at_another(sweep, tmp_path):
+    with Members(PROGRAM, tmp_path, [HERE / "sweep.idl"]) as metaserver:
+        process = begun(sweep, metaserver, "--calls", 30, "--handles", 6, "--seconds", 0.3)
+        members = metaserver.processes[1:]
+        Server.busy(metaserver, 3)
+        [victim] = [
+            process
+            for process, address in zip(members, metaserver.members)
+            if metaserver.said(address, "objects", "--json")
+        ]
+        victim.kill()
+        counts, status, complaints = ended(process)
+    assert (counts["done"], counts["failed"], status) == (30, 0, 0) and counts["repeated"] > 0, (
+        counts,
+        complaints,
+    )
 
 
 def test_calls_of_processes_that_are_killed_run_again(sweep, server):

@@ -7,10 +7,14 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "scenarios"))
+from members import Members  # noqa: E402  (tests share it)
+
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
 TREES = {
     "basic": ["sync", "async", "errors"],
@@ -25,6 +29,10 @@ TREES = {
     "lifecycle": ["again", "threads", "forks", "killed"],
     "classic": ["program"],
 }
+# Those that want processes of their own on this host: they look for them, or for files beside them
+# that a server which confines its routines does not show.
+OWN = {"cancelling", "cascading", "killed", "attributes"}
+CONFIGURATION = "<CLIENT>\n  loglevel 2\n</CLIENT>\n<SERVER>\n  hostname {}\n</SERVER>\n"
 
 
 def environment(**more):
@@ -92,6 +100,22 @@ def test_its_programs_pass(tree):
             check(tree, "program", FARCALL_SERVER=address)
         finally:
             server.kill()
+
+
+def test_its_programs_pass_at_a_metaserver(tree, tmp_path):
+    programs = [one for one in TREES[tree.name] if one not in OWN]
+    if not programs:
+        pytest.skip("they want processes of their own on this host")
+    listed = tree.glob("*.nrf")
+    with Members(STAGE / "bin/farcall", tmp_path, listed, env=environment()) as metaserver:
+        address = metaserver.address
+        (tree / "meta.conf").write_text(CONFIGURATION.format(address))
+        for program in programs:
+            if tree.name == "classic":
+                check(tree, program, FARCALL_SERVER=address)
+            else:
+                check(tree, program, "meta.conf", address)
+    (tree / "meta.conf").unlink()
 
 
 def test_it_leaves_nothing_behind(tree):

@@ -60,13 +60,19 @@ def fortran_client(folder):
     return [program]
 
 
-def java_client(folder):
+def jdk():
+    """Where a JDK is, and farcall.jar."""
     home = subprocess.run(
         [HERE.parents[1] / "tools/find-jdk.sh"], capture_output=True, text=True
     ).stdout.strip()
     jar = STAGE / "share/java/farcall.jar"
     if not home or not jar.exists():
         pytest.skip("no Java that is new enough, or no farcall.jar (make build)")
+    return home, jar
+
+
+def java_client(folder):
+    home, jar = jdk()
     built(
         [
             f"{home}/bin/javac",

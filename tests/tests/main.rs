@@ -6,6 +6,7 @@
 mod access;
 mod alarms;
 mod alive;
+mod asked;
 mod astray;
 mod battery;
 mod bridge;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farcall_client::{Argument, CallOptions, Client, PendingCall, Routine};
+use farcall_client::{Argument, CallOptions, Client, HoldOptions, PendingCall, Routine};
 use farcall_tests::{
     Directory, Server, Transport, authority, compile, eventually, manifest, manifest_of, nested,
     until_begun, watched,
@@ -168,17 +168,24 @@ fn a_queue_that_does_not_exist_is_named_with_those_that_do() {
 const THREADS_IDL: &str = "Module threads; Library \"./libthreads.so\";
 Define count(OUT int number) Calls \"C\" number = threads();
 Define both(OUT int number) Processors 2 Calls \"C\" number = threads();";
+/// Objects of the same.
+const CREW_IDL: &str = "Module crew; Library \"./libthreads.so\";
+Globals { int threads(void); }
+DefClass Crew {
+    DefMethod count(OUT int number) { *number = threads(); }
+    DefMethod both(OUT int number) Processors 2 { *number = threads(); }
+}";
 
 /// A server of routines that say how many threads OpenMP runs, with these options of the spawner.
 fn threads(spawner: &str) -> (Server, Directory) {
     let folder = Directory::new();
     let library = folder.0.join("libthreads.so");
     compile("threads.c", &library, &["-shared", "-fPIC", "-fopenmp"]);
-    let module = folder.write("threads.idl", THREADS_IDL);
+    let modules = [folder.write("threads.idl", THREADS_IDL), folder.write("crew.idl", CREW_IDL)];
     let options = "executables_max = 1\nprocessors_max = 2";
     let manifest = folder.write("farcall.toml", &manifest_of(options, spawner));
     let manifest = ["--manifest", manifest.to_str().unwrap()];
-    (Server::start(Transport::Unix, &[module], &manifest), folder)
+    (Server::start(Transport::Unix, &modules, &manifest), folder)
 }
 
 #[test]
@@ -189,6 +196,23 @@ fn threads_travel_with_each_call() {
         client.routine(name).unwrap().call([]).unwrap().scalar("number").unwrap()
     };
     assert_eq!(number("both"), 2, "as its interface says");
+    for _ in 0..3 {
+        assert_eq!((number("count"), number("both")), (1, 2), "in one process");
+    }
+}
+
+/// Objects are processes of their own, whose libraries are told as others are.
+#[test]
+fn threads_travel_with_calls_of_objects() {
+    let (server, _folder) = threads("");
+    let client = server.client();
+    let hold = client.hold("crew/Crew", 1, &HoldOptions::default()).unwrap();
+    assert!(hold.ready(Some(Duration::from_secs(20))).unwrap());
+    let options = CallOptions { on: Some(hold.first()), ..CallOptions::default() };
+    let number = |name: &str| -> i32 {
+        let method = client.routine(&format!("crew/Crew.{name}")).unwrap();
+        method.call_with([], &options).unwrap().scalar("number").unwrap()
+    };
     for _ in 0..3 {
         assert_eq!((number("count"), number("both")), (1, 2), "in one process");
     }

@@ -19,15 +19,15 @@ const NAPS: &str = "Module naps;\nGlobals {\n#include <unistd.h>\n}\n\
     *pid = getpid(); }\n";
 
 /// A metaserver that publishes nothing of this, and servers that join it.
-struct World {
+pub struct World {
     meta: Option<Server>,
-    members: Vec<Server>,
-    client: Client,
-    _folder: Directory,
+    pub members: Vec<Server>,
+    pub client: Client,
+    pub folder: Directory,
 }
 
 impl World {
-    fn new(count: usize) -> World {
+    pub fn new(count: usize) -> World {
         let folder = Directory::new();
         let naps = folder.write("naps.idl", NAPS);
         let nothing = folder
@@ -36,7 +36,7 @@ impl World {
         let files = [battery(false), naps, objects()];
         let members = (0..count).map(|_| joined(&files, &meta)).collect();
         let client = meta.client();
-        let world = World { meta: Some(meta), members, client, _folder: folder };
+        let world = World { meta: Some(meta), members, client, folder };
         // The interfaces of a server come one report after the other.
         let published = |client: &Client| client.routines().unwrap().len() as u64;
         for member in &world.members {
@@ -54,7 +54,11 @@ impl World {
         known.iter().any(|one| is_it(one) && one.presence == ServerPresence::Up)
     }
 
-    fn routine(&self, name: &str) -> Routine {
+    pub fn meta(&self) -> &Server {
+        self.meta.as_ref().unwrap()
+    }
+
+    pub fn routine(&self, name: &str) -> Routine {
         self.client.routine(name).unwrap()
     }
 

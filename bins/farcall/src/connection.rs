@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Address, Client, ConnectOptions, PrivateServer, ServeOptions};
+use farcall_client::{
+    Address, ByServer, Client, ConnectOptions, KeptCall, PrivateServer, ServeOptions, Status,
+    Unanswered,
+};
 use farcall_executable::image::is_python;
 
 use crate::output::{at_most, end, notice};
@@ -63,6 +66,117 @@ impl RunningServer {
         let connected = reach(&found, secret(&found, &self.token_file, &self.credentials), time);
         connected.map_err(|error| found.explain(error, self.server.as_deref()))
     }
+}
+
+/// A server that runs already, or one of those that it knows.
+#[derive(Args)]
+pub struct ChosenServer {
+    #[command(flatten)]
+    server: RunningServer,
+    /// Of the servers that the server knows, this one alone: a name or an address that `farcall
+    /// servers` lists
+    #[arg(long, value_name = "ADDRESS")]
+    at: Option<String>,
+}
+
+impl ChosenServer {
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`] and [`Client::member`].
+    pub fn connect(&self) -> Result<Client> {
+        self.connect_within(CONNECT_TIMEOUT)
+    }
+
+    /// The same in at most so much time.
+    ///
+    /// # Errors
+    /// As [`ChosenServer::connect`].
+    pub fn connect_within(&self, time: Duration) -> Result<Client> {
+        let client = self.server.connect_within(time)?;
+        match &self.at {
+            Some(at) => client.member(at),
+            None => Ok(client),
+        }
+    }
+
+    /// The same for an order: of several servers it is for one, which is said.
+    ///
+    /// # Errors
+    /// As [`ChosenServer::connect`].
+    pub fn connect_to_order(&self, time: Duration) -> Result<Client> {
+        let client = self.connect_within(time)?;
+        if self.is_one_of_several(&client)? {
+            notice(&format!(
+                "this is for {} alone; --at ADDRESS names one of the servers that it knows",
+                client.address()
+            ));
+        }
+        Ok(client)
+    }
+
+    /// Whether nobody said which of several servers is meant.
+    ///
+    /// # Errors
+    /// Why it is not known how many there are.
+    pub fn is_one_of_several(&self, client: &Client) -> Result<bool> {
+        if self.at.is_some() { Ok(false) } else { client.knows_others() }
+    }
+
+    /// What it and all servers that it knows say of themselves; with `--at` that one alone.
+    ///
+    /// # Errors
+    /// As [`Client::statuses`].
+    pub fn statuses(&self, client: &Client, timeout: Duration) -> Result<ByServer<Status>> {
+        match self.at {
+            None => client.statuses(timeout),
+            Some(_) => Ok(alone(client, client.status(timeout)?)),
+        }
+    }
+
+    /// The calls that they keep for this user.
+    ///
+    /// # Errors
+    /// As [`Client::kept_by_server`].
+    pub fn kept(&self, client: &Client) -> Result<ByServer<Vec<KeptCall>>> {
+        let mut kept = client.kept_by_server()?;
+        if self.at.is_some() {
+            kept.answers.truncate(1);
+            kept.unanswered.clear();
+        }
+        Ok(kept)
+    }
+}
+
+fn alone<T>(client: &Client, answer: T) -> ByServer<T> {
+    ByServer { answers: vec![(client.address().to_owned(), answer)], unanswered: Vec::new() }
+}
+
+/// What the others said was shown; now which did not answer, and why.
+///
+/// # Errors
+/// `Unreachable` if there is one.
+pub fn check_all_answered(unanswered: &[Unanswered]) -> Result<()> {
+    if unanswered.is_empty() {
+        return Ok(());
+    }
+    let each = unanswered.iter().map(|one| format!("{}: {}", one.server, one.error.message()));
+    let message = match unanswered.len() {
+        1 => "1 server did not answer".to_owned(),
+        count => format!("{count} servers did not answer"),
+    };
+    Err(Error::new(ErrorKind::Unreachable, "ask all servers", message)
+        .with("no answer from", each.collect::<Vec<_>>().join("; "))
+        .fix("what the others said is shown; `farcall servers` shows the state of all"))
+}
+
+/// What went wrong at those that answered, and which did not: what was looked for may be there.
+pub fn with_silent(error: Error, unanswered: &[Unanswered]) -> Error {
+    if unanswered.is_empty() {
+        return error;
+    }
+    let silent: Vec<&str> = unanswered.iter().map(|one| one.server.as_str()).collect();
+    error.with("no answer from", silent.join(", "))
 }
 
 /// Connects in this time, or in what is left of the command's own.

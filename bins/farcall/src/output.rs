@@ -110,6 +110,20 @@ pub fn output() -> outlet::Patient<'static> {
     outlet::output().patient(patience())
 }
 
+/// Tables of several servers, each below its server's name, without those that are empty; of one
+/// server its table alone.
+pub fn of_servers(tables: &[(&str, bool, String)]) -> String {
+    if let [(_, _, table)] = tables {
+        return table.clone();
+    }
+    let shown = tables.iter().filter(|(_, is_empty, _)| !is_empty);
+    let text: Vec<String> = shown.map(|(server, _, table)| format!("{server}\n{table}")).collect();
+    if text.is_empty() {
+        return tables.first().map_or_else(String::new, |(_, _, table)| table.clone());
+    }
+    text.join("\n")
+}
+
 /// Writes text to standard output, printable; a reader that has seen enough is no error.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use farcall_base::abi::status::{OK, PENDING};
-use farcall_client::{CallId, KeptCall, Result};
+use farcall_client::{CallId, KeptCall, Result, Unanswered};
 
 use crate::boundary::{Place, guard, object, patience, text};
 use crate::call::{CallObject, RawOptions, fetch};
@@ -100,6 +100,39 @@ unsafe extern "C" fn farcall_kept(
         json.fill_array(&calls.iter().map(told).collect::<Vec<_>>());
         Ok(OK)
     })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_kept_by_server(
+    client: *const ClientObject,
+    json: *mut *mut c_char,
+    unanswered: *mut *mut c_char,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: places for text.
+        let (json, silent) = unsafe { (Place::json(json)?, Place::json(unanswered)?) };
+        // SAFETY: farcall.h: a client.
+        let kept = unsafe { object(client, "the client") }?.client.kept_by_server()?;
+        let of_server = |(server, calls): &(String, Vec<KeptCall>)| {
+            let server = quoted(server);
+            let calls = calls.iter().map(told);
+            calls.map(|call| call.replacen('{', &format!("{{\"server\":{server},"), 1)).collect()
+        };
+        let calls: Vec<Vec<String>> = kept.answers.iter().map(of_server).collect();
+        let told = |one: &Unanswered| {
+            let error = quoted(one.error.message());
+            format!("{{\"server\":{},\"error\":{error}}}", quoted(&one.server))
+        };
+        json.fill_array(&calls.concat());
+        silent.fill_array(&kept.unanswered.iter().map(told).collect::<Vec<_>>());
+        Ok(OK)
+    })
+}
+
+/// A string of JSON's.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 fn told(call: &KeptCall) -> String {

@@ -45,7 +45,7 @@ static void fetch(farcall_client *client, const char *id)
 
 int main(void)
 {
-    char id[33], *json;
+    char id[33], *json, *silent;
     farcall_client *client;
     farcall_call *call;
     farcall_error *error;
@@ -57,6 +57,11 @@ int main(void)
     CHECK(strstr(json, id) != NULL && strstr(json, "\"state\":\"returned\"") != NULL);
     CHECK(strstr(json, "\"durable\":false") != NULL);
     farcall_text_free(json);
+    CHECK_OK(farcall_kept_by_server(client, &json, &silent, &error), error);
+    CHECK(strstr(json, id) != NULL && strstr(json, farcall_address(client)) != NULL);
+    CHECK(strcmp(silent, "[]") == 0);
+    farcall_text_free(json);
+    farcall_text_free(silent);
     CHECK_OK(farcall_forget(client, id, &error), error);
     CHECK_ERROR(farcall_forget(client, id, &error), error, FARCALL_NOT_FOUND, "no such call");
     CHECK_ERROR(farcall_fetch(client, id, NULL, NULL, &call, &error), error, FARCALL_NOT_FOUND,

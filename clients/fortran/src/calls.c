@@ -35,6 +35,8 @@ struct wanted {
     int64_t *future; /* to be started; or NULL */
     struct ending ending;
     const char *resources; /* or NULL */
+    const CFI_cdesc_t *at; /* or NULL */
+    CFI_cdesc_t *ran_on; /* or NULL */
 };
 
 /* Optional dummies that are absent are NULL; those before the last that is present are told one by
@@ -47,21 +49,27 @@ static size_t count_of(CFI_cdesc_t *const *actual)
     return count;
 }
 
-/* Results are asked for only where texts come back: arrays are written in place. */
+/* Results are asked for only where texts come back, or the server's name: arrays are written in
+   place. */
 static void call_now(
     const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
 {
     farcall_error *error;
     farcall_results *results = NULL;
     int status = farcall_call_arguments(wanted->routine->routine, binding->arguments,
-        wanted->routine->count, options, binding->place_count ? &results : NULL, &error);
+        wanted->routine->count, options,
+        binding->place_count || wanted->ran_on ? &results : NULL, &error);
     if (status == FARCALL_INTERFACE_CHANGED && wanted->server)
         server_forget(wanted->server, wanted->routine);
     if (status != FARCALL_OK)
         end_with(wanted->ending, status, error);
     else if (places_fill(
-                 binding->places, binding->place_count, wanted->routine, results, wanted->ending))
-        end_well(wanted->ending);
+                 binding->places, binding->place_count, wanted->routine, results, wanted->ending)) {
+        if (wanted->ran_on)
+            text_give(wanted->ran_on, farcall_results_server(results), wanted->ending);
+        else
+            end_well(wanted->ending);
+    }
     farcall_results_free(results);
 }
 
@@ -108,14 +116,19 @@ static void act(const struct wanted *wanted)
         options.timeout_seconds = *wanted->timeout;
     if (wanted->run_timeout)
         options.run_timeout_seconds = *wanted->run_timeout;
+    char *at = wanted->at ? text_of(wanted->at) : NULL;
+    if (wanted->at && end_without_memory(wanted->ending, at))
+        return;
+    options.at = at && *at ? at : NULL;
     size_t count = count_of(wanted->actual);
     if (binding_make(
             &binding, wanted->routine, wanted->names, wanted->actual, count, wanted->ending)) {
-        int plain =
-            !wanted->on && !wanted->timeout && !wanted->run_timeout && !wanted->resources;
+        int plain = !wanted->on && !wanted->timeout && !wanted->run_timeout && !wanted->resources
+                    && !options.at;
         (wanted->future ? start : call_now)(wanted, &binding, plain ? NULL : &options);
     }
     binding_free(&binding);
+    free(at);
 }
 
 /* Calls what a server has under the name. */
@@ -143,15 +156,19 @@ static void call_named(int64_t number, const CFI_cdesc_t *name, struct wanted wa
 }
 
 /* What stands behind the arguments of each. */
-#define CHOICES double *timeout, int *stat, CFI_cdesc_t *errmsg, double *run_timeout
+#define CHOICES \
+    double *timeout, int *stat, CFI_cdesc_t *errmsg, double *run_timeout, CFI_cdesc_t *at
 #define CHOSEN \
-    .timeout = timeout, .run_timeout = run_timeout, .actual = actual, .ending = {stat, errmsg}
+    .timeout = timeout, .run_timeout = run_timeout, .at = at, .actual = actual, \
+    .ending = {stat, errmsg}
+/* And behind these, where a call is waited for. */
+#define OUTCOME CFI_cdesc_t *ran_on
 
 /* farcall_call(server, name, …). */
-void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
+void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES, OUTCOME)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_named(*callee, name, (struct wanted){CHOSEN});
+    call_named(*callee, name, (struct wanted){CHOSEN, .ran_on = ran_on});
 }
 
 /* farcall_submit(future, server, name, …). */
@@ -181,10 +198,10 @@ static void call_routine(int64_t number, struct wanted wanted)
 }
 
 /* farcall_call(routine, …). */
-void farcall_fortran_call_routine(const int64_t *callee, ACTUAL, CHOICES)
+void farcall_fortran_call_routine(const int64_t *callee, ACTUAL, CHOICES, OUTCOME)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_routine(*callee, (struct wanted){CHOSEN});
+    call_routine(*callee, (struct wanted){CHOSEN, .ran_on = ran_on});
 }
 
 /* farcall_submit(future, routine, …). */
@@ -229,10 +246,10 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
 }
 
 /* farcall_call(object, method, …). */
-void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES)
+void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, CHOICES, OUTCOME)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
-    call_method(*callee, name, (struct wanted){CHOSEN});
+    call_method(*callee, name, (struct wanted){CHOSEN, .ran_on = ran_on});
 }
 
 /* farcall_submit(future, object, method, …). */
@@ -263,6 +280,8 @@ static int look(struct future *future, double seconds)
     if (status == FARCALL_OK) {
         struct ending kept = {.stat = &future->status, .errmsg = NULL};
         places_fill(future->places, future->place_count, future->routine, results, kept);
+        const char *server = farcall_results_server(results);
+        future->ran_on = server ? strdup(server) : NULL;
     }
     farcall_results_free(results);
     return 1;
@@ -280,7 +299,8 @@ static struct object *find_future(int64_t number, struct ending ending)
 
 /* The outcome is given once, and the number forgotten then. Other threads that wait for the same
    call find none. */
-void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+void farcall_fortran_wait(
+    int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg, CFI_cdesc_t *ran_on)
 {
     struct ending ending = {stat, errmsg};
     struct object *object = find_future(*number, ending);
@@ -298,6 +318,8 @@ void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc
         end_saying(ending, status,
             "call %s: a text was longer than its variable and was cut off; declare it longer",
             name);
+    else if (status == FARCALL_OK && ran_on)
+        text_give(ran_on, future->ran_on, ending);
     else if (status == FARCALL_OK)
         end_well(ending);
     else

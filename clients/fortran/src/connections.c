@@ -105,9 +105,10 @@ struct object *find_server(int64_t number, const char *what, struct ending endin
     return server;
 }
 
-/* Gives a text to a character variable of deferred length. */
-static void give(CFI_cdesc_t *place, const char *text, struct ending ending)
+void text_give(CFI_cdesc_t *place, const char *text, struct ending ending)
 {
+    if (end_without_memory(ending, text))
+        return;
     size_t bytes = strlen(text);
     if (place->base_addr)
         CFI_deallocate(place);
@@ -126,7 +127,7 @@ void farcall_fortran_address(
     struct ending ending = {stat, errmsg};
     struct object *server = find_server(*number, "farcall_address", ending);
     if (server)
-        give(address, farcall_address(server->server.client), ending);
+        text_give(address, farcall_address(server->server.client), ending);
     object_release(server);
 }
 
@@ -141,7 +142,7 @@ void farcall_fortran_list(const int64_t *number, CFI_cdesc_t *json, int *stat, C
     farcall_error *error;
     int status = farcall_list(server->server.client, &text, &error);
     if (status == FARCALL_OK)
-        give(json, text, ending);
+        text_give(json, text, ending);
     else
         end_with(ending, status, error);
     farcall_text_free(text);
@@ -306,7 +307,7 @@ void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, C
         end_saying(ending, FARCALL_INVALID_ARGUMENT,
             "farcall_help: this farcall_routine is not set; use farcall_lookup first");
     else
-        give(text, farcall_routine_help(object->routine.routine->routine), ending);
+        text_give(text, farcall_routine_help(object->routine.routine->routine), ending);
     object_release(object);
 }
 

@@ -13,6 +13,9 @@ struct routine *server_routine(
 int has_words(const CFI_cdesc_t *text);
 /* The server of this number, which the caller releases; NULL after it has ended the call. */
 struct object *find_server(int64_t number, const char *what, struct ending ending);
+/* Gives a text to a character variable of deferred length, and ends the call; NULL: there was no
+ * memory for it. */
+void text_give(CFI_cdesc_t *place, const char *text, struct ending ending);
 /* Has the next call look the routine up again. */
 void server_forget(struct object *server, const struct routine *routine);
 

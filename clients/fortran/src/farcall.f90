@@ -132,13 +132,16 @@ module farcall
     end subroutine
 
     ! Waits for the end of a call, for `timeout` seconds if it is given: then `stat` may be
-    ! farcall_pending, and the call goes on. Otherwise the future is none any more.
-    subroutine farcall_wait(future, timeout, stat, errmsg) bind(C, name="farcall_fortran_wait")
+    ! farcall_pending, and the call goes on. Otherwise the future is none any more. `ran_on`: the
+    ! name of the server that it ran on.
+    subroutine farcall_wait(future, timeout, stat, errmsg, ran_on) &
+        bind(C, name="farcall_fortran_wait")
       import
       type(farcall_future), intent(inout) :: future
       real(c_double), intent(in), optional :: timeout
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
+      character(kind=c_char, len=:), allocatable, intent(inout), optional :: ran_on
     end subroutine
 
     ! Waits until one of the calls is over, and says which: farcall_wait takes its end. 0: none is
@@ -248,13 +251,14 @@ module farcall
   ! Calls, and waits for the end: of what a server has under a name, of a routine, of a method of an
   ! object. Arguments go in the interface's order, as the routine itself takes them; or by the names
   ! that stand behind the routine's. `timeout`: seconds. `run_timeout`: seconds for the routine from
-  ! when it begins; the time in the queue does not count.
+  ! when it begins; the time in the queue does not count. `at`: the server that it is to run on, of
+  ! those that the server knows: a name or an address. `ran_on`: the name of the one that it ran on.
   interface farcall_call
     subroutine call_named(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
         a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
         a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
         a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg, run_timeout) &
+        errmsg, run_timeout, at, ran_on) &
         bind(C, name="farcall_fortran_call")
       import
       type(farcall_server), intent(in) :: callee
@@ -267,12 +271,14 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
+      character(kind=c_char, len=:), allocatable, intent(inout), optional :: ran_on
     end subroutine
     subroutine call_routine(callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, &
         a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, &
         a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, &
         a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg, run_timeout) &
+        errmsg, run_timeout, at, ran_on) &
         bind(C, name="farcall_fortran_call_routine")
       import
       type(farcall_routine), intent(in) :: callee
@@ -284,12 +290,14 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
+      character(kind=c_char, len=:), allocatable, intent(inout), optional :: ran_on
     end subroutine
     subroutine call_object(callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, &
         a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, &
         a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, &
         a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, stat, &
-        errmsg, run_timeout) &
+        errmsg, run_timeout, at, ran_on) &
         bind(C, name="farcall_fortran_call_object")
       import
       type(farcall_object), intent(in) :: callee
@@ -302,6 +310,8 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
+      character(kind=c_char, len=:), allocatable, intent(inout), optional :: ran_on
     end subroutine
   end interface
 
@@ -312,7 +322,7 @@ module farcall
         a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
         a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
         a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
-        timeout, stat, errmsg, run_timeout) &
+        timeout, stat, errmsg, run_timeout, at) &
         bind(C, name="farcall_fortran_submit")
       import
       type(farcall_future), intent(inout) :: future
@@ -326,12 +336,13 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
     end subroutine
     subroutine submit_routine(future, callee, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, &
         a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, &
         a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, &
         a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, timeout, &
-        stat, errmsg, run_timeout) &
+        stat, errmsg, run_timeout, at) &
         bind(C, name="farcall_fortran_submit_routine")
       import
       type(farcall_future), intent(inout) :: future
@@ -344,12 +355,13 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
     end subroutine
     subroutine submit_object(future, callee, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, &
         a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, &
         a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, &
         a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, &
-        timeout, stat, errmsg, run_timeout) &
+        timeout, stat, errmsg, run_timeout, at) &
         bind(C, name="farcall_fortran_submit_object")
       import
       type(farcall_future), intent(inout) :: future
@@ -363,6 +375,7 @@ module farcall
       integer(c_int), intent(out), optional :: stat
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
       real(c_double), intent(in), optional :: run_timeout
+      character(kind=c_char, len=*), intent(in), optional :: at
     end subroutine
   end interface
 

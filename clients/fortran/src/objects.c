@@ -141,6 +141,7 @@ void object_release(struct object *object)
         routine_release(object->future.routine);
         object_release(object->future.server);
         free(object->future.places);
+        free(object->future.ran_on);
         break;
     case OBJECT:
         hold_release(object->held.hold);

@@ -453,6 +453,10 @@ grpc_error_t grpc_session_info_get_np(grpc_sessionid_t session, grpc_session_inf
     int *status) FARCALL_GRPC_SYMBOL(grpc_session_info_get_np);
 grpc_error_t grpc_session_info_release_np(grpc_session_info_t_np *info)
     FARCALL_GRPC_SYMBOL(grpc_session_info_release_np);
+/* Writes the name of the server that a session ran on, with a NUL behind it, into so many bytes; what
+ * has no room is cut off. 0 is the call that ended last, of grpc_call, too. Of Farcall's own. */
+grpc_error_t grpc_session_server_get_np(grpc_sessionid_t session, char *server, size_t bytes)
+    FARCALL_GRPC_SYMBOL(grpc_session_server_get_np);
 /* Forgets a session that has ended; -1: all of them. */
 grpc_error_t grpc_session_info_remove_np(grpc_sessionid_t session)
     FARCALL_GRPC_SYMBOL(grpc_session_info_remove_np);

@@ -1,9 +1,10 @@
 //! Information on sessions: how long their parts took.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_client::idl::interface::{ElementType, Interface, Parameter};
-use farcall_client::{CallTimes, CallbackTimes, CompressedArray};
+use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs};
 
 use crate::clock;
 use crate::handles::Binding;
@@ -28,6 +29,8 @@ pub struct Measured {
     /// By this process, of functions of the program that the routine called.
     pub callbacks: CallbackTimes,
     pub files: Files,
+    /// The server that it ran on, once it has ended well.
+    pub server: Option<Arc<str>>,
 }
 
 /// Whether files are among the arguments, and among the results: they travel with the others.
@@ -89,7 +92,7 @@ impl Measured {
 
 /// What was measured of a call that a thread waited for: few look at it, so it is worked out for
 /// those who do. Such a call is spared the looks at the processor's clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct MeasuredCall {
     begun: Instant,
     /// The same as `begun` of a call that failed.
@@ -97,6 +100,7 @@ pub struct MeasuredCall {
     binding: Binding,
     files: Files,
     times: CallTimes,
+    server: Option<Arc<str>>,
 }
 
 impl MeasuredCall {
@@ -105,23 +109,29 @@ impl MeasuredCall {
         let binding = Binding::default();
         let files = Files::default();
         let times = CallTimes::default();
-        MeasuredCall { begun, ended: begun, binding, files, times }
+        MeasuredCall { begun, ended: begun, binding, files, times, server: None }
+    }
+
+    /// All of it, for whoever keeps it.
+    pub fn take(&mut self) -> MeasuredCall {
+        MeasuredCall { server: self.server.take(), ..*self }
     }
 
     /// What is known when it has ended well.
-    pub fn ended(&mut self, binding: Binding, interface: &Interface, times: CallTimes) {
+    pub fn ended(&mut self, binding: Binding, interface: &Interface, outputs: &Outputs) {
         self.ended = Instant::now();
         self.binding = binding;
         self.files = Files::of(interface);
-        self.times = times;
+        self.times = outputs.times();
+        self.server = outputs.server_name();
     }
 }
 
-impl From<MeasuredCall> for Measured {
-    fn from(call: MeasuredCall) -> Measured {
-        let MeasuredCall { begun, ended, binding, files, times } = call;
+impl From<&MeasuredCall> for Measured {
+    fn from(call: &MeasuredCall) -> Measured {
+        let MeasuredCall { begun, ended, binding, files, times, server } = call.clone();
         let whole = ended - begun;
-        let mut measured = Measured { binding, whole, files, ..Measured::default() };
+        let mut measured = Measured { binding, whole, files, server, ..Measured::default() };
         measured.served(times);
         measured
     }

@@ -330,6 +330,6 @@ impl Drop for Entered<'_> {
         if let Some(place) = table.calls.iter().position(is_own) {
             table.calls.swap_remove(place);
         }
-        table.last_call = Some(self.measured);
+        table.last_call = Some(self.measured.take());
     }
 }

@@ -154,3 +154,22 @@ def test_objects_stay_where_they_were_made(world):
     with meta.square.hold(2) as handles:
         ran = {handles[index % 2](index).server for index in range(6)}
     assert len(ran) == 1 and ran < set(members)
+
+
+def test_kept_calls_of_all_servers_are_listed_and_silent_ones_are_named(
+    world, farcall, tmp_path_factory
+):
+    meta, *members = world
+    call = meta.square.submit(7, keep=60)
+    [kept] = [one for one in meta.kept() if one.id == call.id]
+    assert kept.server in members
+    assert meta.fetch(call.id).result().y == 49
+    meta.forget(call.id)
+    with Server(tmp_path_factory.mktemp("gone"), "c", "--join", meta.address, BEHAVIOUR) as gone:
+        until = time.monotonic() + 60
+        while gone not in {row.server for row in meta.square.explain(x=2)}:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    with pytest.warns(UserWarning, match="did not say which calls it keeps") as warned:
+        assert not meta.kept()
+    assert gone in str(warned[0].message) and warned[0].filename == __file__

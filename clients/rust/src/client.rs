@@ -25,6 +25,7 @@ use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Transfer, compressing};
 use crate::standard_streams::keep_standard_streams;
 use crate::view::{Dialing, View};
+pub(crate) use keeping::forget_at;
 pub use options::{CallOptions, Keep};
 pub use placement::Explanation;
 
@@ -137,8 +138,13 @@ impl Client {
         dialing: Dialing,
     ) -> Result<Client> {
         let (session, address) = dial::greet(reached, patience, compression, 1)?;
-        let view = View::new(session, &address, dialing);
-        Ok(Self::of(view, address, None))
+        Ok(Client::of_session(session, &address, dialing))
+    }
+
+    /// Over a connection that is there.
+    pub(crate) fn of_session(session: Arc<Session>, address: &str, dialing: Dialing) -> Client {
+        let view = View::new(session, address, dialing);
+        Client::of(view, address.to_owned(), None)
     }
 
     /// Of a view, at an address; `root` ends with it.

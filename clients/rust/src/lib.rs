@@ -48,8 +48,8 @@ pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
     CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState,
-    ObjectStatus, OpenCall, Order, PlacedServer, ServerPresence, ServerState, Stage, Status,
-    Totals, Use,
+    ObjectStatus, OpenCall, Order, PlacedServer, ProcessorsStatus, ServerPresence, ServerState,
+    Stage, Status, Totals, Use,
 };
 pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;
@@ -65,4 +65,4 @@ pub use ssh::SshCommand;
 pub use ssh::asking::AskingSsh;
 pub use ssh::settings::{self as far_settings, FarSettings};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};
-pub use view::Unanswered;
+pub use view::{ByServer, Unanswered};

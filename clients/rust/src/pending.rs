@@ -15,7 +15,7 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
-use crate::view::{Apart, Place, Placed, Server, open_placed};
+use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
 pub use news::News;
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
@@ -96,6 +96,8 @@ impl PendingCall {
             let Some(number) = opened else { return Ok(None) };
             (None, number)
         };
+        let elsewhere = place.as_ref().and_then(|place| place.elsewhere(&client));
+        let id = keep.map(|(id, _)| hinting(id, elsewhere));
         let mut call = PendingCall {
             session: client.session().clone(),
             placed: None,
@@ -106,7 +108,7 @@ impl PendingCall {
             deadline,
             contract: contract.clone(),
             collected: false,
-            id: keep.map(|(id, _)| id),
+            id,
             refused: None,
             nulls,
         };

@@ -158,6 +158,12 @@ impl Outputs {
         self.seldom.as_ref()?.placed.as_ref()
     }
 
+    /// The same for whoever keeps it.
+    #[inline]
+    pub fn server_name(&self) -> Option<Arc<str>> {
+        self.server.as_ref().map(|server| server.name.clone())
+    }
+
     /// The result of parameter `name`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 mod asking;
 mod finding;
+mod hint;
 mod members;
 mod moving;
 mod opening;
@@ -26,7 +27,8 @@ use crate::session::Session;
 use asking::Askers;
 pub use asking::{is_gone, places};
 pub use finding::{Place, Placed};
-pub use members::Unanswered;
+pub use hint::hinting;
+pub use members::{ByServer, Unanswered};
 pub use moving::Apart;
 pub use opening::open_placed;
 use outcomes::Outcomes;

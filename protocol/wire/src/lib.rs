@@ -59,8 +59,8 @@ pub use resources::{AskedResources, RESOURCES, resources_attribute, resources_of
 pub use run_timeout::{RUN_TIMEOUT, run_timeout_attribute, run_timeout_of};
 pub use shown::Shown;
 pub use status::{
-    DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage,
-    Status, Totals, Use,
+    DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, ProcessorsStatus,
+    STATUS, Stage, Status, Totals, Use,
 };
 pub use streams::{
     STREAM_CREDIT_BYTES, STREAM_FRAME_BYTES_MAX, STREAMS_MARK, STREAMS_MAX,

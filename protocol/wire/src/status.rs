@@ -81,6 +81,20 @@ pub struct Status {
     /// has the owner's rights. Nothing: the server does not say.
     #[n(14)]
     pub own: Option<bool>,
+    /// Processors that calls may have together on the server's host, and those that they have.
+    #[n(15)]
+    pub processors: Option<ProcessorsStatus>,
+}
+
+/// Processors of a server's host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ProcessorsStatus {
+    /// What calls may have together.
+    #[n(0)]
+    pub max: u32,
+    /// What they have; more where one goes on that had lent its own to others.
+    #[n(1)]
+    pub taken: u64,
 }
 
 /// A job of a batch system, or of another launcher.

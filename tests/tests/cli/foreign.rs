@@ -173,6 +173,7 @@ fn status() -> Status {
             age_us: MOST,
         }]),
         own: Some(true),
+        processors: None,
     }
 }
 

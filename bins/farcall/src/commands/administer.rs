@@ -9,7 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Client, ModuleReport, Order, Published};
 use serde_json::{Value, json};
 
-use crate::connection::RunningServer;
+use crate::connection::ChosenServer;
 use crate::output::{end_by, notice, print, print_json, table, tell as say};
 
 /// Time to connect, where no other is given.
@@ -41,7 +41,7 @@ pub struct PublishArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Withdraws modules.
@@ -54,7 +54,7 @@ pub struct WithdrawArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Reloads modules.
@@ -66,7 +66,7 @@ pub struct ReloadArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Stops a server.
@@ -80,12 +80,12 @@ pub struct DrainArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Publishes each file; stops at the first that fails.
 pub fn publish(arguments: &PublishArguments) -> Result<()> {
-    let client = arguments.server.connect()?;
+    let client = arguments.server.connect_to_order(CONNECT_MAX)?;
     let mut published = Vec::new();
     let done = arguments.files.iter().try_for_each(|file| {
         let reports = give(&client, file, arguments.stay)?;
@@ -130,7 +130,7 @@ fn missing_there(error: Error, is_elsewhere: bool, file: &Path) -> Error {
 
 /// Withdraws each module.
 pub fn withdraw(arguments: &WithdrawArguments) -> Result<()> {
-    let client = arguments.server.connect()?;
+    let client = arguments.server.connect_to_order(CONNECT_MAX)?;
     let mut withdrawn = Vec::new();
     let done = arguments.modules.iter().try_for_each(|module| {
         client.administer(Order::Withdraw(module.clone()), ORDER_MAX)?;
@@ -145,7 +145,7 @@ pub fn withdraw(arguments: &WithdrawArguments) -> Result<()> {
 
 /// Reloads modules. Fails after all were tried, when one could not be reloaded.
 pub fn reload(arguments: &ReloadArguments) -> Result<ExitCode> {
-    let client = arguments.server.connect()?;
+    let client = arguments.server.connect_to_order(CONNECT_MAX)?;
     let reports = if arguments.modules.is_empty() {
         client.administer(Order::Reload(None), BUILD_MAX)?
     } else {
@@ -174,7 +174,7 @@ fn each(client: &Client, modules: &[String]) -> Result<Vec<ModuleReport>> {
 pub fn drain(arguments: &DrainArguments) -> Result<()> {
     let milliseconds = arguments.timeout.map(milliseconds).transpose()?;
     let limit = milliseconds.map(|time| Duration::from_millis(time).saturating_add(END_MAX));
-    let client = arguments.server.connect_within(limit.unwrap_or(CONNECT_MAX))?;
+    let client = arguments.server.connect_to_order(limit.unwrap_or(CONNECT_MAX))?;
     let begin = Instant::now();
     limit.and_then(|limit| begin.checked_add(limit)).into_iter().for_each(end_by);
     let patience = limit.unwrap_or(BUILD_MAX);

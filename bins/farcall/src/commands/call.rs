@@ -50,6 +50,10 @@ pub struct CallArguments {
     /// Number of MPI processes for the call, if MPI starts the routine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    /// Run on this server, of those that the server knows, and on no other: a name or an address that
+    /// `farcall servers` lists
+    #[arg(long, value_name = "ADDRESS")]
+    at: Option<String>,
     #[command(flatten)]
     resources: ResourceArguments,
     /// Print the routine's progress as lines on standard error, even if it is not a terminal
@@ -239,6 +243,7 @@ fn invoke(
         output: told,
         progress: told,
         ranks,
+        at: arguments.at.as_deref().map(Into::into),
         resources: arguments.resources.read()?,
         ..CallOptions::default()
     };

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{JobStatus, Order};
+use farcall_client::{ByServer, JobStatus, Order, Status};
 use serde_json::json;
 
-use crate::connection::RunningServer;
-use crate::output::{json_line, print};
+use crate::connection::{ChosenServer, check_all_answered};
+use crate::output::{json_line, of_servers, print};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 #[derive(Args)]
 pub struct JobsArguments {
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
     /// Print JSON, one job per line
     #[arg(long)]
     json: bool,
@@ -32,24 +32,53 @@ pub struct JobsArguments {
 pub fn jobs(arguments: &JobsArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     if let Some(number) = arguments.cancel {
+        if arguments.server.is_one_of_several(&client)? {
+            return Err(whose(number));
+        }
         return client.administer(Order::EndJob(number), ANSWER_MAX).map(drop);
     }
-    let jobs = client.status(ANSWER_MAX)?.jobs.ok_or_else(|| {
-        Error::new(
-            ErrorKind::PermissionDenied,
-            "list jobs",
-            "only administrators of the server see them",
-        )
-        .fix("ask the server's administrator for the right: administer = true in farcall.toml")
-    })?;
-    match arguments.json {
-        true => print(|out| out.write_all(jobs.iter().map(line).collect::<String>().as_bytes())),
-        false => print(|out| out.write_all(table(&jobs).as_bytes())),
+    let ByServer { answers, unanswered } = arguments.server.statuses(&client, ANSWER_MAX)?;
+    let shown = |(server, status): (String, Status)| Some((server, status.jobs?));
+    let jobs: Vec<(String, Vec<JobStatus>)> = answers.into_iter().filter_map(shown).collect();
+    if jobs.is_empty() {
+        return Err(refused());
     }
+    match arguments.json {
+        true => print(|out| out.write_all(lines(&jobs).as_bytes()))?,
+        false => print(|out| out.write_all(tables(&jobs).as_bytes()))?,
+    }
+    check_all_answered(&unanswered)
 }
 
-fn line(job: &JobStatus) -> String {
+fn refused() -> Error {
+    let message = "only administrators of the server see them";
+    Error::new(ErrorKind::PermissionDenied, "list jobs", message)
+        .fix("ask the server's administrator for the right: administer = true in farcall.toml")
+}
+
+/// Each server numbers its jobs from 1.
+fn whose(number: u64) -> Error {
+    let message = format!("several servers may have a job {number}");
+    Error::new(ErrorKind::InvalidArgument, "cancel a job", message)
+        .fix("name the server: --at ADDRESS, as `farcall jobs` lists it")
+}
+
+fn lines(jobs: &[(String, Vec<JobStatus>)]) -> String {
+    let of_server = |(server, jobs): &(String, Vec<JobStatus>)| {
+        jobs.iter().map(|job| line(server, job)).collect::<String>()
+    };
+    jobs.iter().map(of_server).collect()
+}
+
+/// A table for each server that has jobs.
+fn tables(jobs: &[(String, Vec<JobStatus>)]) -> String {
+    let jobs = jobs.iter().map(|(server, jobs)| (server.as_str(), jobs.is_empty(), table(jobs)));
+    of_servers(&jobs.collect::<Vec<_>>())
+}
+
+fn line(server: &str, job: &JobStatus) -> String {
     let object = json!({
+        "server": server,
         "number": job.number,
         "launcher": job.launcher,
         "id": job.id,

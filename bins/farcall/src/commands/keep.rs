@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::Result;
-use farcall_client::{CallOptions, Keep, KeptCall};
+use farcall_client::{ByServer, CallOptions, Keep, KeptCall};
 use serde_json::json;
 use time::OffsetDateTime;
 
 use super::call::{Files, assign, destinations, give, seconds};
 use super::resources::ResourceArguments;
-use crate::connection::RunningServer;
+use crate::connection::{ChosenServer, RunningServer, check_all_answered};
 use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
 use which::{Forgotten, Which};
@@ -43,6 +43,10 @@ pub struct SubmitArguments {
     /// Time limit for the routine once it runs; time in the queue does not count
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     run_timeout: Option<Duration>,
+    /// Run on this server, of those that the server knows, and on no other: a name or an address that
+    /// `farcall servers` lists
+    #[arg(long, value_name = "ADDRESS")]
+    at: Option<String>,
     #[command(flatten)]
     resources: ResourceArguments,
     #[command(flatten)]
@@ -68,7 +72,7 @@ pub struct FetchArguments {
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Lists the calls that the server keeps, or deletes some of them.
@@ -82,7 +86,7 @@ pub struct KeptArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
 }
 
 /// Submits the call, prints its id, and exits: the call keeps running.
@@ -103,7 +107,8 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
     let label = arguments.label.as_deref().map(Into::into);
     let run_timeout = arguments.run_timeout;
     let resources = arguments.resources.read()?;
-    let options = CallOptions { label, run_timeout, resources, ..CallOptions::default() };
+    let at = arguments.at.as_deref().map(Into::into);
+    let options = CallOptions { label, run_timeout, at, resources, ..CallOptions::default() };
     let id = routine.submit_with(named, keep, options)?;
     print(|out| writeln!(out, "{id}"))
 }
@@ -134,11 +139,19 @@ pub fn kept(arguments: &KeptArguments) -> Result<()> {
     if !arguments.forget.is_empty() {
         return Ok(());
     }
-    let calls = client.kept()?;
+    let ByServer { answers, unanswered } = arguments.server.kept(&client)?;
+    let calls =
+        || answers.iter().flat_map(|(server, calls)| calls.iter().map(move |call| (server, call)));
     if arguments.json {
-        return print_json(&calls.iter().map(as_json).collect());
+        print_json(&calls().map(|(server, call)| as_json(server, call)).collect())?;
+    } else {
+        let is_one = answers.len() == 1 && unanswered.is_empty();
+        let place = |server: &str| if is_one { String::new() } else { format!(", at {server}") };
+        print(|out| {
+            calls().try_for_each(|(server, call)| writeln!(out, "{}{}", line(call), place(server)))
+        })?;
     }
-    print(|out| calls.iter().try_for_each(|call| writeln!(out, "{}", line(call))))
+    check_all_answered(&unanswered)
 }
 
 /// What tells a call from others, and how long it stays.
@@ -167,8 +180,9 @@ fn moment(us: u64) -> String {
     format!("{} {:02}:{:02}:{:02} UTC", time.date(), time.hour(), time.minute(), time.second())
 }
 
-fn as_json(call: &KeptCall) -> serde_json::Value {
+fn as_json(server: &str, call: &KeptCall) -> serde_json::Value {
     json!({
+        "server": server,
         "id": call.id.to_string(),
         "routine": call.routine,
         "state": call.state.word(),

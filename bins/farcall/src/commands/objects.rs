@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{ObjectId, Result};
-use farcall_client::{Client, ObjectStatus, Order, Status};
+use farcall_client::{ByServer, Client, ObjectStatus, Order, Status};
 use serde_json::json;
 
-use crate::connection::RunningServer;
-use crate::output::{json_line, print};
+use crate::connection::{ChosenServer, check_all_answered, with_silent};
+use crate::output::{json_line, of_servers, print};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 #[derive(Args)]
 pub struct ObjectsArguments {
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
@@ -31,13 +31,37 @@ pub struct ObjectsArguments {
 /// Lists the objects, or deletes those that the option names.
 pub fn objects(arguments: &ObjectsArguments) -> Result<()> {
     let client = arguments.server.connect()?;
-    let status = client.status(ANSWER_MAX)?;
+    let ByServer { answers, unanswered } = arguments.server.statuses(&client, ANSWER_MAX)?;
     if !arguments.delete.is_empty() {
-        return delete(&client, &status, &arguments.delete);
+        let deleted = delete_all(&client, &answers, &arguments.delete);
+        return deleted.map_err(|error| with_silent(error, &unanswered));
     }
-    match arguments.json {
-        true => print(|out| out.write_all(lines(&status).as_bytes())),
-        false => print(|out| out.write_all(table(&status).as_bytes())),
+    let text = if arguments.json {
+        answers.iter().map(|(server, status)| lines(server, status)).collect()
+    } else {
+        let tables = answers
+            .iter()
+            .map(|(server, status)| (server.as_str(), status.objects.is_empty(), table(status)));
+        of_servers(&tables.collect::<Vec<_>>())
+    };
+    print(|out| out.write_all(text.as_bytes()))?;
+    check_all_answered(&unanswered)
+}
+
+/// Each where it is; those that no server has, at the one that was connected to, which says so.
+fn delete_all(client: &Client, answers: &[(String, Status)], ids: &[ObjectId]) -> Result<()> {
+    let mut left = ids.to_vec();
+    for (server, status) in answers.iter().skip(1) {
+        let is_there = |id: &ObjectId| status.objects.iter().any(|object| object.id == *id);
+        let (there, others): (Vec<ObjectId>, Vec<ObjectId>) = left.into_iter().partition(is_there);
+        left = others;
+        if !there.is_empty() {
+            delete(&client.member(server)?, status, &there)?;
+        }
+    }
+    match answers.first() {
+        Some((_, status)) if !left.is_empty() => delete(client, status, &left),
+        _ => Ok(()),
     }
 }
 
@@ -49,10 +73,11 @@ fn delete(client: &Client, status: &Status, ids: &[ObjectId]) -> Result<()> {
     ids.iter().try_for_each(|id| client.release(*id, 1, Some(ANSWER_MAX)))
 }
 
-fn lines(status: &Status) -> String {
+fn lines(server: &str, status: &Status) -> String {
     let line = |one: &ObjectStatus| {
         let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
         let object = json!({
+            "server": server,
             "id": one.id.to_string(),
             "principal": one.principal,
             "name": one.name,

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_client::{Client, Order, Status};
+use farcall_client::{ByServer, Client, Order, Status, Unanswered};
 use rustix::termios::tcgetwinsize;
 
-use crate::connection::RunningServer;
+use crate::connection::{ChosenServer, check_all_answered, with_silent};
 use crate::output::{Printable, at_most, is_screen, json_line, not_read, output, screen};
 
 /// Time for an answer.
@@ -23,7 +23,7 @@ const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 #[derive(Args)]
 pub struct TopArguments {
     #[command(flatten)]
-    server: RunningServer,
+    server: ChosenServer,
     /// Print once, with rates over one interval, and exit
     #[arg(long)]
     pub(super) once: bool,
@@ -39,10 +39,42 @@ pub struct TopArguments {
     cancel: Vec<CallId>,
 }
 
-/// What was seen, and when.
+/// What was seen of each server, and when.
 struct Look {
-    status: Status,
+    statuses: Vec<(String, Status)>,
+    unanswered: Vec<Unanswered>,
     at: Instant,
+}
+
+impl Look {
+    /// What the same server said; nothing of one that is new.
+    fn of(&self, server: &str) -> Option<&Status> {
+        self.statuses.iter().find(|(name, _)| name == server).map(|(_, status)| status)
+    }
+
+    /// A line for each server.
+    fn json(&self, before: &Look, seconds: f64) -> String {
+        let line = |(server, now): &(String, Status)| {
+            let before = before.of(server).unwrap_or(now);
+            json_line(&json::line(server, now, before, seconds)) + "\n"
+        };
+        self.statuses.iter().map(line).collect()
+    }
+
+    /// A page for each server, and a line for each that did not answer.
+    fn pages(&self, before: &Look, seconds: f64) -> String {
+        let is_alone = self.statuses.len() == 1 && self.unanswered.is_empty();
+        let page = |(server, now): &(String, Status)| {
+            let page = page::page(now, before.of(server).unwrap_or(now), seconds);
+            if is_alone { page } else { format!("{server}: {page}") }
+        };
+        let silent =
+            |one: &Unanswered| format!("{}: no answer: {}\n", one.server, one.error.message());
+        let pages = self.statuses.iter().map(page);
+        let silent: String = self.unanswered.iter().map(silent).collect();
+        let pages: Vec<String> = pages.chain((!silent.is_empty()).then_some(silent)).collect();
+        pages.join("\n")
+    }
 }
 
 /// Shows what goes on until the reader or the server is gone.
@@ -50,24 +82,52 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
     let interval = interval(arguments.interval)?;
     let client = arguments.server.connect()?;
     if !arguments.cancel.is_empty() {
-        let order = Order::EndCalls(arguments.cancel.clone());
-        return client.administer(order, at_most(ANSWER_MAX)).map(drop);
+        return cancel(arguments, &client);
     }
     let has_screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
-    let mut before = look(&client)?;
+    let mut before = look(arguments, &client)?;
     loop {
         std::thread::sleep(interval);
-        let now = look(&client)?;
+        let now = look(arguments, &client)?;
         let seconds = (now.at - before.at).as_secs_f64();
         let text = match arguments.json {
-            true => json_line(&json::line(&now.status, &before.status, seconds)) + "\n",
-            false => page::page(&now.status, &before.status, seconds),
+            true => now.json(&before, seconds),
+            false => now.pages(&before, seconds),
         };
-        if !show(&text, has_screen)? || arguments.once {
+        let is_read = show(&text, has_screen)?;
+        if arguments.once {
+            return check_all_answered(&now.unanswered);
+        }
+        if !is_read {
             return Ok(());
         }
         before = now;
     }
+}
+
+/// Cancels each call where it is; those that no server has, at the one that was connected to, which
+/// says so.
+fn cancel(arguments: &TopArguments, client: &Client) -> Result<()> {
+    let order = |client: &Client, ids: Vec<CallId>| {
+        client.administer(Order::EndCalls(ids), at_most(ANSWER_MAX)).map(drop)
+    };
+    let mut left = arguments.cancel.clone();
+    if !arguments.server.is_one_of_several(client)? {
+        return order(client, left);
+    }
+    let Look { statuses, unanswered, .. } = look(arguments, client)?;
+    for (server, status) in statuses.iter().skip(1) {
+        let is_there = |id: &CallId| status.calls.iter().any(|call| call.id == *id);
+        let (there, others): (Vec<CallId>, Vec<CallId>) = left.into_iter().partition(is_there);
+        left = others;
+        if !there.is_empty() {
+            order(&client.member(server)?, there)?;
+        }
+    }
+    if left.is_empty() {
+        return Ok(());
+    }
+    order(client, left).map_err(|error| with_silent(error, &unanswered))
 }
 
 fn interval(seconds: f64) -> Result<Duration> {
@@ -83,9 +143,10 @@ fn interval(seconds: f64) -> Result<Duration> {
     })
 }
 
-fn look(client: &Client) -> Result<Look> {
-    let status = client.status(at_most(ANSWER_MAX))?;
-    Ok(Look { status, at: Instant::now() })
+fn look(arguments: &TopArguments, client: &Client) -> Result<Look> {
+    let asked = arguments.server.statuses(client, at_most(ANSWER_MAX))?;
+    let ByServer { answers, unanswered } = asked;
+    Ok(Look { statuses: answers, unanswered, at: Instant::now() })
 }
 
 /// False when nobody reads any more.

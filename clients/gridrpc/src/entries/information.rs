@@ -1,6 +1,7 @@
 //! What C is told of sessions: how long their parts took, in the structs of grpc.h.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::code::{Failure, Outcome};
@@ -262,6 +263,38 @@ unsafe extern "C" fn farcall_grpc_get_info_np(
         let found = look(&current()?.sessions.lock(), session)?;
         // SAFETY: grpc.h: NULL or places.
         unsafe { tell(found, information, status) };
+        Ok(())
+    })
+}
+
+/// The name of the server that a session ran on; 0: that the last call ran on.
+fn server_of(table: &Table, session: c_int) -> Outcome<Arc<str>> {
+    let measured = match (session, table.last_call(), table.last_ended()) {
+        (0, Some(last), _) => last,
+        (0, None, Some(last)) => table.information(last)?.0,
+        (0, None, None) => return Err(Failure::other("no call has finished yet")),
+        (session, ..) => table.information(session)?.0,
+    };
+    measured.server.ok_or_else(|| Failure::other("it has not returned"))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_server_get_np(
+    session: c_int,
+    server: *mut c_char,
+    bytes: usize,
+) -> c_int {
+    enter("grpc_session_server_get_np", || {
+        let name = server_of(&current()?.sessions.lock(), session)?;
+        if server.is_null() || bytes == 0 {
+            return Err(Failure::other("the place for the name is NULL, or has no bytes"));
+        }
+        let shown = name.len().min(bytes - 1);
+        // SAFETY: grpc.h: a place of so many bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(name.as_ptr(), server.cast(), shown);
+            *server.add(shown) = 0;
+        }
         Ok(())
     })
 }

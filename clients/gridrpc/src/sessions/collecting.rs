@@ -141,6 +141,8 @@ pub(super) struct Spent {
     /// How many arguments it has, and which of them travelled compressed.
     pub arguments: usize,
     pub compressed: Vec<CompressedArray>,
+    /// Where it ran.
+    pub server: Option<Arc<str>>,
 }
 
 enum Found {
@@ -166,7 +168,8 @@ impl Taken {
         let times = outputs.map(Outputs::times);
         let arguments = outputs.map_or(0, |outputs| outputs.all().len());
         let compressed = outputs.map_or_else(Vec::new, |outputs| outputs.compressed().to_vec());
-        Spent { times, callbacks, arguments, compressed }
+        let server = outputs.and_then(Outputs::server_name);
+        Spent { times, callbacks, arguments, compressed, server }
     }
 
     /// Prints what its routine printed; whether the server told that it began.

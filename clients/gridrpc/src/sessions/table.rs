@@ -45,6 +45,7 @@ impl Table {
         measured.callbacks = spent.callbacks;
         measured.arguments = spent.arguments;
         measured.compressed = spent.compressed;
+        measured.server = spent.server;
         self.ended.add(session, running.given, failure, measured);
     }
 
@@ -157,7 +158,7 @@ impl Table {
 
     /// What was measured of the last call, if that was no session.
     pub fn last_call(&self) -> Option<Measured> {
-        self.last_call.map(Measured::from)
+        self.last_call.as_ref().map(Measured::from)
     }
 
     /// The session that ended last, of those whose measurements are kept.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 from . import _errors
@@ -39,6 +40,8 @@ class KeptCall(NamedTuple):
     """Its arguments, in short."""
     label: str
     """What it was submitted with as `label`."""
+    server: str = ""
+    """The name of the server that keeps it."""
 
 
 class Fetched:
@@ -134,10 +137,15 @@ def forget(connection: Connection, call: object) -> None:
 
 
 def kept(connection: Connection) -> List[KeptCall]:
-    """What the server keeps of this user's calls."""
+    """What the server, and all that it knows, keep of this user's calls."""
     client, error = connection.handles.client(), error_place()
     place = handle_place("char **", lib.farcall_text_free)
-    check(interruptible(lib.farcall_kept, client[0], place, error, used=(client,)), error)
+    silent = handle_place("char **", lib.farcall_text_free)
+    ask = lib.farcall_kept_by_server
+    check(interruptible(ask, client[0], place, silent, error, used=(client,)), error)
+    for one in json.loads(ffi.string(silent[0])):
+        words = f"{one['server']} did not say which calls it keeps: {one['error']}"
+        warnings.warn(words, stacklevel=4)
     return [
         KeptCall(*(one[name] for name in KeptCall._fields))
         for one in json.loads(ffi.string(place[0]))

@@ -158,7 +158,8 @@ class Server(Namespace["Found"]):
     @_errors.ends_here
     def kept(self) -> List[KeptCall]:
         """Your calls that the server keeps, or will: those that are forgotten next first, at most
-        1000."""
+        1000; and behind them those of the servers that it knows. A server that does not answer is
+        named in a warning."""
         return _keeping.kept(self._connection)
 
     @_errors.ends_here

@@ -7,6 +7,8 @@ use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ENDED_CALLS, ModuleReport, Order, Reply, Request, STATUS, Status};
 
 use super::{Client, ended_early};
+use crate::session::Session;
+use crate::view::ByServer;
 
 impl Client {
     /// Has the server carry out an order, for which it must know us entitled; what became of each
@@ -59,26 +61,34 @@ impl Client {
     /// # Errors
     /// `Unavailable` for a server that does not tell, `TimedOut`.
     pub fn status(&self, timeout: Duration) -> Result<Status> {
-        let told = |error: Error| error.with("server", self.address());
-        if !self.session().has_feature(STATUS) {
-            return Err(told(
-                Error::new(
-                    ErrorKind::Unavailable,
-                    "request the status",
-                    "this server does not report it",
-                )
-                .fix("start a newer version of Farcall"),
-            ));
-        }
-        match self.session().ask_for(&Request::Status, None, timeout).map_err(told)? {
-            Some(Reply::Status(status)) => Ok(*status),
-            Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "request the status",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
+        status_of(self.session(), timeout).map_err(|error| error.with("server", self.address()))
+    }
+
+    /// The same of all servers that the server knows, itself first. Each is asked over a connection
+    /// of this client, so that it judges by itself what this user may know. Waits for at most
+    /// `timeout`, and ten seconds for each of the others, which are asked side by side.
+    ///
+    /// # Errors
+    /// As [`Client::status`], of the server that was connected to.
+    pub fn statuses(&self, timeout: Duration) -> Result<ByServer<Status>> {
+        self.of_each(timeout, move |session| status_of(&session, timeout))
+    }
+}
+
+fn status_of(session: &Session, timeout: Duration) -> Result<Status> {
+    if !session.has_feature(STATUS) {
+        let message = "this server does not report it";
+        let error = Error::new(ErrorKind::Unavailable, "request the status", message);
+        return Err(error.fix("start a newer version of Farcall"));
+    }
+    match session.ask_for(&Request::Status, None, timeout)? {
+        Some(Reply::Status(status)) => Ok(*status),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        Some(_) => Err(Error::new(
+            ErrorKind::Protocol,
+            "request the status",
+            "the server sent the wrong kind of answer",
+        )),
+        None => Err(ended_early()),
     }
 }

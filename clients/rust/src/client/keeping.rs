@@ -5,7 +5,8 @@ use farcall_wire::{KeptCall, RESUME, Reply, Request};
 
 use super::{CallOptions, Client, Keep, ended_early};
 use crate::pending::PendingCall;
-use crate::view::Unanswered;
+use crate::session::Session;
+use crate::view::{ByServer, Unanswered, hinting};
 
 impl Client {
     /// Names a call that is to be kept, and says how.
@@ -13,7 +14,7 @@ impl Client {
         self.check_keeps("keep a call")?;
         let after_end_us = u64::try_from(keep.after_end.as_micros()).unwrap_or(u64::MAX);
         Ok((
-            self.session().fresh_id(),
+            hinting(self.session().fresh_id(), None),
             Some(farcall_wire::Keep { after_end_us, durable: keep.durable }),
         ))
     }
@@ -37,6 +38,10 @@ impl Client {
     pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
         self.check_keeps("fetch a call")?;
         let patience = self.session().patience();
+        let at_hint = |session| PendingCall::seek(self.clone(), session, id, options, patience);
+        if let Some(call) = self.at_hint(id, at_hint)? {
+            return Ok(call);
+        }
         let session = self.session().clone();
         match PendingCall::seek(self.clone(), session, id, options, patience) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -52,21 +57,14 @@ impl Client {
     /// As for [`Client::fetch`].
     pub fn forget_call(&self, id: CallId) -> Result<()> {
         self.check_keeps("forget a call")?;
-        match self.session().ask(&Request::Forget(id), None)? {
-            Some(Reply::Done) => Ok(()),
-            Some(Reply::Failed(failure)) => {
-                let error = Error::from(failure).with("server", self.address());
-                match error.kind() {
-                    ErrorKind::NotFound => self.forget_elsewhere(id, error),
-                    _ => Err(error),
-                }
+        if self.at_hint(id, |session| forget_at(&session, id))?.is_some() {
+            return Ok(());
+        }
+        match forget_at(self.session(), id) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.forget_elsewhere(id, error.with("server", self.address()))
             }
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "forget a call",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
+            done => done.map_err(|error| error.with("server", self.address())),
         }
     }
 
@@ -84,25 +82,37 @@ impl Client {
     /// # Errors
     /// As [`Client::kept`].
     pub fn kept_by_all(&self) -> Result<(Vec<KeptCall>, Vec<Unanswered>)> {
-        let mut calls = self.kept_here()?;
-        let (others, unanswered) = self.kept_elsewhere()?;
-        calls.extend(others);
-        Ok((calls, unanswered))
+        let ByServer { answers, unanswered } = self.kept_by_server()?;
+        Ok((answers.into_iter().flat_map(|(_, calls)| calls).collect(), unanswered))
     }
 
-    fn kept_here(&self) -> Result<Vec<KeptCall>> {
+    /// The same by the server that keeps them, the one that was connected to first.
+    ///
+    /// # Errors
+    /// As [`Client::kept`].
+    pub fn kept_by_server(&self) -> Result<ByServer<Vec<KeptCall>>> {
         self.check_keeps("list kept calls")?;
-        match self.session().ask(&Request::Kept, None)? {
-            Some(Reply::Kept(calls)) => Ok(calls),
-            Some(Reply::Failed(failure)) => {
-                Err(Error::from(failure).with("server", self.address()))
+        self.of_each(self.session().patience(), |session| {
+            match session.ask(&Request::Kept, None)? {
+                Some(Reply::Kept(calls)) => Ok(calls),
+                Some(Reply::Failed(failure)) => Err(failure.into()),
+                Some(_) => Err(wrong_answer("list kept calls")),
+                None => Err(ended_early()),
             }
-            Some(_) => Err(Error::new(
-                ErrorKind::Protocol,
-                "list kept calls",
-                "the server sent the wrong kind of answer",
-            )),
-            None => Err(ended_early()),
-        }
+        })
     }
+}
+
+/// Has this server forget a kept call.
+pub(crate) fn forget_at(session: &Session, id: CallId) -> Result<()> {
+    match session.ask(&Request::Forget(id), None)? {
+        Some(Reply::Done) => Ok(()),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        Some(_) => Err(wrong_answer("forget a call")),
+        None => Err(ended_early()),
+    }
+}
+
+fn wrong_answer(operation: &'static str) -> Error {
+    Error::new(ErrorKind::Protocol, operation, "the server sent the wrong kind of answer")
 }

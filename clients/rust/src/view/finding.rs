@@ -84,6 +84,12 @@ impl Placed {
 }
 
 impl Place {
+    /// The server, where it is another one than that which was connected to.
+    pub fn elsewhere(&self, client: &Client) -> Option<&str> {
+        let server = &self.placed.as_ref()?.server;
+        (!Arc::ptr_eq(server, client.view().home())).then_some(&*server.name)
+    }
+
     /// What its server is told of the call, and what is kept with it.
     #[inline]
     pub fn tell(&self, conditions: &mut Conditions) {

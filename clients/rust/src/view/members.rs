@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result, nearest};
 use farcall_placement::Demand;
-use farcall_wire::{CallOutcome, KeptCall, Reply, Request, ServerPresence, ServerState};
+use farcall_wire::{CallOutcome, Reply, Request, ServerPresence, ServerState};
 
-use super::asking::{late, places};
+use super::asking::{is_gone, late, places};
 use super::finding::{Found, Place, Placed, Wanted, until_of};
 use super::server::Server;
-use super::{View, lock, own_host};
-use crate::client::{CallOptions, Client};
+use super::{View, hint, lock, own_host};
+use crate::client::{CallOptions, Client, forget_at};
 use crate::contract::Contract;
 use crate::pending::PendingCall;
 use crate::session::Session;
@@ -20,6 +20,10 @@ use crate::session::Session;
 /// Names in an error.
 const NAMES_SHOWN: usize = 3;
 
+/// Time for which a server that is gone counts as one that may come back, and is asked.
+const GONE_MAX: Duration = Duration::from_secs(3600);
+/// Time that each server has for an answer, to be reached included.
+const MEMBER_MAX: Duration = Duration::from_secs(10);
 /// Time for which it counts whether other servers are known.
 const LATELY: Duration = Duration::from_secs(10);
 
@@ -39,6 +43,15 @@ pub struct Unanswered {
     pub server: String,
     /// What went wrong.
     pub error: Error,
+}
+
+/// What each of several servers answered, by its name, and those that did not answer.
+#[derive(Debug)]
+pub struct ByServer<T> {
+    /// The server that was connected to comes first.
+    pub answers: Vec<(String, T)>,
+    /// Nobody knows what they would have said.
+    pub unanswered: Vec<Unanswered>,
 }
 
 /// What servers answered, by the server.
@@ -105,7 +118,9 @@ impl View {
     fn others(self: &Arc<View>) -> Result<Vec<Arc<Server>>> {
         let mut others = Vec::new();
         for state in self.states()? {
-            if state.is_self || state.presence == ServerPresence::Gone {
+            let silent = Duration::from_micros(state.silent_us);
+            let is_away = state.presence == ServerPresence::Gone && silent > GONE_MAX;
+            if state.is_self || is_away {
                 continue;
             }
             // Where it stands is not told; a socket that is not on this host is not reached.
@@ -220,16 +235,19 @@ impl View {
     }
 }
 
-/// What a server said, and which others said nothing.
-fn with_silent(error: Error, unanswered: &[Unanswered]) -> Error {
+/// No server that answered knows a call; one that did not may.
+fn with_silent(unknown: Error, unanswered: &[Unanswered]) -> Error {
     let is_silent = |one: &&Unanswered| one.error.kind() != ErrorKind::NotFound;
     let silent = unanswered.iter().filter(is_silent).map(|one| one.server.as_str());
     let silent: Vec<&str> = silent.take(NAMES_SHOWN).collect();
-    if silent.is_empty() { error } else { error.with("no answer from", silent.join(", ")) }
-}
-
-fn wrong_answer(operation: &'static str) -> Error {
-    Error::new(ErrorKind::Protocol, operation, "the server sent the wrong kind of answer")
+    if silent.is_empty() {
+        return unknown;
+    }
+    let message = "no server that answered knows it";
+    Error::new(ErrorKind::Unreachable, "find a kept call", message)
+        .with("no answer from", silent.join(", "))
+        .fix("try again when these servers are reached: farcall servers")
+        .retryable()
 }
 
 fn no_answer() -> Error {
@@ -261,14 +279,35 @@ impl Client {
     /// # Errors
     /// As [`Client::fetch_elsewhere`].
     pub(crate) fn forget_elsewhere(&self, id: CallId, unknown: Error) -> Result<()> {
-        self.found_by_others(unknown, move |session: Arc<Session>| {
-            let reply = session.ask(&Request::Forget(id), None)?;
-            match reply {
-                Some(Reply::Done) => Ok(()),
-                Some(Reply::Failed(failure)) => Err(failure.into()),
-                _ => Err(wrong_answer("forget a call")),
+        self.found_by_others(unknown, move |session: Arc<Session>| forget_at(&session, id))
+    }
+
+    /// What the server says at which a call's id hints; `None` where it hints at the one that was
+    /// connected to, or at one that is not there or does not know the call.
+    ///
+    /// # Errors
+    /// What that server says else.
+    pub(crate) fn at_hint<T>(
+        &self,
+        id: CallId,
+        ask: impl Fn(Arc<Session>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        if !hint::is_elsewhere(id) || !places(self.session()) {
+            return Ok(None);
+        }
+        let view = self.view();
+        let Ok(states) = view.states() else { return Ok(None) };
+        let is_hinted = |state: &&ServerState| !state.is_self && hint::is_at(id, &state.name);
+        let until = Instant::now().checked_add(MEMBER_MAX);
+        for state in states.iter().filter(is_hinted) {
+            let server = view.server(&state.name, &state.addresses, &own_host())?;
+            let Ok(Some(session)) = server.session(view, until) else { continue };
+            match ask(session) {
+                Err(error) if error.kind() == ErrorKind::NotFound || is_gone(&error) => {}
+                answer => return answer.map(Some).map_err(|it| it.with("server", &state.name)),
             }
-        })
+        }
+        Ok(None)
     }
 
     /// The first good answer of another server.
@@ -280,7 +319,7 @@ impl Client {
         if !places(self.session()) || !self.view().knows_others()? {
             return Err(unknown);
         }
-        let patience = self.session().patience();
+        let patience = self.session().patience().min(MEMBER_MAX);
         let (mut answers, unanswered) = self.view().ask_all(patience, UntilOne::Yes, ask)?;
         if let Some((_, answer)) = answers.pop() {
             return Ok(answer);
@@ -288,22 +327,52 @@ impl Client {
         Err(with_silent(unknown, &unanswered))
     }
 
-    /// The calls of this user that other servers keep, and those that did not answer.
+    /// What the server that was connected to says, and behind it what those say that it knows, which
+    /// are asked side by side.
     ///
     /// # Errors
-    /// Why it is not known who there is.
-    pub(crate) fn kept_elsewhere(&self) -> Result<(Vec<KeptCall>, Vec<Unanswered>)> {
+    /// Those of the server that was connected to; why it is not known who there is.
+    pub(crate) fn of_each<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<ByServer<T>> {
+        let own = ask(self.session().clone()).map_err(|it| it.with("server", self.address()))?;
+        let mut answers = vec![(self.address().to_owned(), own)];
         if !places(self.session()) || !self.view().knows_others()? {
-            return Ok((Vec::new(), Vec::new()));
+            return Ok(ByServer { answers, unanswered: Vec::new() });
         }
-        let patience = self.session().patience();
-        let ask = |session: Arc<Session>| match session.ask(&Request::Kept, None)? {
-            Some(Reply::Kept(calls)) => Ok(calls),
-            Some(Reply::Failed(failure)) => Err(failure.into()),
-            _ => Err(wrong_answer("list kept calls")),
-        };
-        let (answers, unanswered) = self.view().ask_all(patience, UntilOne::No, ask)?;
-        Ok((answers.into_iter().flat_map(|(_, calls)| calls).collect(), unanswered))
+        let patience = patience.min(MEMBER_MAX);
+        let (others, mut unanswered) = self.view().ask_all(patience, UntilOne::No, ask)?;
+        let others = others.into_iter().map(|(server, answer)| (server.name.to_string(), answer));
+        answers.extend(others);
+        answers[1..].sort_by(|(one, _), (other, _)| one.cmp(other));
+        unanswered.sort_by(|one, other| one.server.cmp(&other.server));
+        Ok(ByServer { answers, unanswered })
+    }
+
+    /// Whether the server knows others, over which its users' calls, objects and kept results may
+    /// be spread.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn knows_others(&self) -> Result<bool> {
+        if places(self.session()) { self.view().knows_others() } else { Ok(false) }
+    }
+
+    /// A client of one server alone, of those that the server knows: by its name or one of its
+    /// addresses. It shows who we are as this client would.
+    ///
+    /// # Errors
+    /// `NotFound` with the nearest names; why it cannot be reached.
+    pub fn member(&self, at: &str) -> Result<Client> {
+        let view = self.view();
+        let server = view.server_at(at)?;
+        if Arc::ptr_eq(&server, view.home()) {
+            return Ok(self.clone());
+        }
+        let (session, dialing) = server.dial_apart(view)?;
+        Ok(Client::of_session(session, &server.name, dialing))
     }
 
     /// A call goes to the server of this name or address, and nowhere else.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, Result};
 
-use super::Place;
+use super::{Place, hinting};
 use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
@@ -31,6 +31,9 @@ pub fn open_placed(
         let place = client.place(contract, &passed.arguments, options, &without, waits)?;
         let Some(place) = place else { return Ok(None) };
         place.tell(conditions);
+        if let Some((id, _)) = &mut conditions.keep {
+            *id = hinting(*id, place.elsewhere(client));
+        }
         match (place.session.open(contract, asked, None, wait), &place.placed) {
             (Ok(number), _) => return Ok(number.map(|number| (place, number))),
             // That connection is gone, and nothing of the call has left.

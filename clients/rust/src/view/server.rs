@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::Failure;
 
-use super::{View, lock, own_host};
+use super::{Dialing, View, lock, own_host};
 use crate::address::Address;
 use crate::dial::{self, ConnectOptions};
 use crate::listed::Way;
@@ -143,6 +143,23 @@ impl Server {
         }
     }
 
+    /// A connection of its own, and how the servers that it names are dialed.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    pub fn dial_apart(&self, view: &View) -> Result<(Arc<Session>, Dialing)> {
+        let place = lock(&self.place);
+        let addresses = place.addresses.clone();
+        let host = place.host.clone();
+        drop(place);
+        let dialing = &view.dialing;
+        let dial = Dial { addresses: &addresses, host: &host, home: dialing.home.as_ref() };
+        let (address, session) =
+            dial.first(&dialing.options, 1).map_err(|error| error.with("server", &self.name))?;
+        let options = dial.options(&address, &dialing.options);
+        Ok((session, Dialing { options, home: Some(address) }))
+    }
+
     fn dialed(&self, made: Result<Arc<Session>>) {
         let line = match made {
             Ok(session) => Line::Up(session),
@@ -218,10 +235,15 @@ struct Dial<'a> {
 impl Dial<'_> {
     /// The first address that answers; the calls of the connection have numbers from `first` on.
     fn go(&self, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
+        self.first(options, first).map(|(_, session)| session)
+    }
+
+    /// The same, and which address that is.
+    fn first(&self, options: &ConnectOptions, first: u64) -> Result<(Address, Arc<Session>)> {
         let mut trouble = None;
         for address in self.addresses.iter().filter_map(|text| self.usable(text)) {
             match dial_one(&address, &self.options(&address, options), first) {
-                Ok(session) => return Ok(session),
+                Ok(session) => return Ok((address, session)),
                 Err(error) => trouble = trouble.or(Some(error)),
             }
         }

@@ -9,6 +9,7 @@ mod pilot;
 mod random;
 mod random_placement;
 mod reader;
+mod requests;
 mod round_trip;
 mod samples;
 mod samples_placement;

@@ -279,6 +279,8 @@ impl Draw {
             kept: self.maybe(|draw| draw.some(3, Draw::kept_call)),
             jobs: self.maybe(|draw| draw.some(3, Draw::job)),
             own: self.maybe(|draw| draw.below(2) == 1),
+            processors: self
+                .maybe(|draw| ProcessorsStatus { max: draw.number() as u32, taken: draw.number() }),
             objects: self.some(3, Draw::object),
             objects_held: self.number(),
         }

@@ -350,6 +350,7 @@ fn status() -> Status {
         kept: None,
         jobs: None,
         own: Some(true),
+        processors: Some(ProcessorsStatus { max: 4, taken: 3 }),
     }
 }
 

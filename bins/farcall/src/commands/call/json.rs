@@ -14,7 +14,10 @@ use farcall_idl::signature::results;
 use super::elements::{Elements, Notation, is_single, shortest};
 use crate::output::json_line;
 
-/// One object with a key per result, in the order of the interface.
+/// The key of where the call ran.
+const SERVER: &str = "server";
+
+/// One object with a key per result, in the order of the interface, and the server behind them.
 pub fn write(
     out: &mut dyn Write,
     interface: &Interface,
@@ -32,6 +35,11 @@ pub fn write(
             }
             None => write_output(out, interface, parameter, output)?,
         }
+    }
+    // A result of this name has precedence over it.
+    if !results(interface).any(|(_, parameter)| parameter.name == SERVER) {
+        write!(out, "{separator}\n  {}: {}", quoted(SERVER), quoted(outputs.server()))?;
+        separator = ",";
     }
     writeln!(out, "{}", if separator == "{" { "{}" } else { "\n}" })
 }

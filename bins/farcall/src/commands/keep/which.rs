@@ -5,6 +5,8 @@ use std::str::FromStr;
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_client::{Client, KeptCall};
 
+use crate::connection::{check_all_answered, with_silent};
+
 /// Digits of an id.
 const DIGITS: usize = 32;
 /// Fewer digits are more likely a mistake.
@@ -39,7 +41,10 @@ impl Which {
     pub fn find(&self, client: &Client) -> Result<CallId> {
         match self {
             Which::Exact(id) => Ok(*id),
-            Which::Begins(digits) => chosen(digits, &client.kept()?),
+            Which::Begins(digits) => {
+                let (calls, unanswered) = client.kept_by_all()?;
+                chosen(digits, &calls).map_err(|error| with_silent(error, &unanswered))
+            }
         }
     }
 }
@@ -99,9 +104,9 @@ pub fn forget(client: &Client, which: &[Forgotten]) -> Result<()> {
 /// A list of them may end before the last one: it is asked for again until it is empty.
 fn forget_all(client: &Client) -> Result<()> {
     loop {
-        let calls = client.kept()?;
+        let (calls, unanswered) = client.kept_by_all()?;
         if calls.is_empty() {
-            return Ok(());
+            return check_all_answered(&unanswered);
         }
         for call in calls {
             match client.forget_call(call.id) {

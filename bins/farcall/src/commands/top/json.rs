@@ -7,16 +7,20 @@ use serde_json::{Map, Value, json};
 use super::page::rate;
 
 /// One object, on one line.
-pub fn line(now: &Status, before: &Status, seconds: f64) -> Value {
+pub fn line(server: &str, now: &Status, before: &Status, seconds: f64) -> Value {
     let uses: Vec<Value> =
         now.uses.iter().map(|one| usage(one, rate(one, before, seconds))).collect();
     json!({
+        "server": server,
         "product": now.product,
         "up_seconds": now.up_ns as f64 / 1e9,
         "draining": now.draining,
         "calls_open": now.calls_open,
         "calls": now.calls.iter().map(call).collect::<Vec<_>>(),
         "objects_held": now.objects_held,
+        "processors": now.processors.map(|processors| {
+            json!({"max": processors.max, "taken": processors.taken})
+        }),
         "uses": uses,
         "modules": now.modules.iter().map(module).collect::<Vec<_>>(),
         "totals": now.totals.as_ref().map(totals),

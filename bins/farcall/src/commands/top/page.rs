@@ -72,6 +72,9 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
     let draining = if now.draining { ", accepts no more calls" } else { "" };
     let mut text = format!("{}, up {}{draining}\n", now.product, time(now.up_ns as f64 / 1e9));
     text += &format!("calls: {} open, {waiting} waiting, {all:.1} a second\n", now.calls_open);
+    if let Some(processors) = now.processors {
+        text += &format!("processors: {} of {} taken\n", processors.taken, processors.max);
+    }
     if now.objects_held > 0 {
         text += &format!("objects: {} held\n", now.objects_held);
     }
@@ -177,7 +180,7 @@ fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use farcall_base::{CallId, Random, SeededRandom, is_obeyed};
-    use farcall_client::{ModuleStatus, OpenCall, Stage, Totals};
+    use farcall_client::{ModuleStatus, OpenCall, ProcessorsStatus, Stage, Totals};
     use farcall_wire::Shown;
 
     use super::*;
@@ -210,6 +213,7 @@ mod tests {
             calls: vec![call; 25],
             calls_open: 25,
             totals,
+            processors: Some(ProcessorsStatus { max: 4, taken: 3 }),
             ..Status::default()
         }
     }
@@ -241,6 +245,7 @@ mod tests {
         );
         assert!(
             text.contains("calls: 25 open, 0 waiting, 50.0 a second\n")
+                && text.contains("processors: 3 of 4 taken\n")
                 && text.contains("1.0 GiB in use"),
             "{text}"
         );
@@ -325,6 +330,8 @@ mod tests {
                 ..Totals::default()
             }),
             objects_held: number(random),
+            processors: (random.next().is_multiple_of(2))
+                .then(|| ProcessorsStatus { max: number(random) as u32, taken: number(random) }),
             ..Status::default()
         }
     }
@@ -339,7 +346,7 @@ mod tests {
             let text = page(&now, &before, seconds);
             assert!(!text.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}");
             fitted(&text, random.next() as usize % 40, random.next() as usize % 100);
-            let line = json_line(&super::super::json::line(&now, &before, seconds));
+            let line = json_line(&super::super::json::line("s", &now, &before, seconds));
             assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
         }
     }

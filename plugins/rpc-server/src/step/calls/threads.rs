@@ -21,11 +21,33 @@ impl Server {
         if !self.state.queue.sets_threads(module) {
             return;
         }
+        let Some((threads, processors)) = self.best_threads(key) else { return };
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.run.share.threads = Some(threads);
+            call.run.share.processors = processors;
+        }
+    }
+
+    /// The same for a call on an object, which is about to begin. It takes what its object has,
+    /// and waits for no processors.
+    pub(in crate::step) fn choose_threads_on(&mut self, key: CallKey, executable: ExecutableId) {
+        let record = self.state.executables.get(&executable);
+        if !record.is_some_and(|record| record.threads.are_set) {
+            return;
+        }
+        let Some((threads, _)) = self.best_threads(key) else { return };
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.run.share.threads = Some(threads);
+        }
+    }
+
+    /// Threads of a call, and the processors that it takes with them.
+    fn best_threads(&self, key: CallKey) -> Option<(u32, u32)> {
         let all = self.processors_for_threads();
         let calls = u32::try_from(self.state.calls.count()).unwrap_or(u32::MAX);
         let times = &self.state.queue.times;
-        let Some(call) = self.state.calls.get(&key) else { return };
-        let (threads, processors) = match call.routine.is_measured() {
+        let call = self.state.calls.get(&key)?;
+        Some(match call.routine.is_measured() {
             _ if says(&call.routine) => (call.run.share.processors, call.run.share.processors),
             _ if all < 2 || is_short(&call.routine) => (1, 1),
             [true, false] if calls < 2 => (all, 1),
@@ -34,11 +56,7 @@ impl Server {
                 (threads, threads)
             }
             _ => (1, 1),
-        };
-        if let Some(call) = self.state.calls.get_mut(&key) {
-            call.run.share.threads = Some(threads);
-            call.run.share.processors = processors;
-        }
+        })
     }
 
     /// Processors of this host that threads may run on.
@@ -65,7 +83,7 @@ impl Server {
     /// The number of threads, if it was told another one before.
     fn tell_threads(&mut self, key: CallKey, executable: ExecutableId) -> Option<Attribute> {
         let record = self.state.executables.get_mut(&executable);
-        let record = record.filter(|record| record.threads.are_set && !record.held)?;
+        let record = record.filter(|record| record.threads.are_set)?;
         let call = self.state.calls.get(&key)?;
         let share = &call.run.share;
         let threads = share.threads.or_else(|| says(&call.routine).then_some(share.processors))?;

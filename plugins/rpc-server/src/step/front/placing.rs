@@ -24,8 +24,9 @@ const CALLS_LOOKED_AT: usize = 256;
 /// Interfaces that are told at a time, and their bytes.
 const INTERFACES_MAX: usize = 256;
 const INTERFACES_BYTES_MAX: usize = 2 << 20;
-/// The first version whose clients place calls.
-const PLACING_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The first version whose clients place calls; builds on the way to it have them from this day on.
+const PLACING_VERSION: &str = "0.1.0";
+const PLACING_DAY: &str = "27 November 2026";
 
 /// What the driver knows of the node.
 #[derive(Clone, Debug, Default)]
@@ -345,8 +346,9 @@ impl Server {
         match self.has_feature(connection, PLACEMENT) {
             true => error.fix("ask this server with Place for a server, and call that"),
             false => error.fix(format!(
-                "install Farcall {PLACING_VERSION} or later on the client: it calls those servers; \
-                 or connect to one of them"
+                "install Farcall {PLACING_VERSION} or later on the client (of builds before its \
+                 release, one of {PLACING_DAY} or later): it calls those servers; or connect to one \
+                 of them"
             )),
         }
     }
@@ -386,5 +388,25 @@ fn inline(argument: &Argument) -> Option<&[u8]> {
     match argument {
         Argument::Inline(bytes) => Some(bytes.as_slice()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list of changes says in which version servers that join came, once that is released.
+    #[test]
+    fn the_version_that_old_clients_are_told_is_the_one_of_the_changelog() {
+        let changes = include_str!("../../../../../CHANGELOG.md");
+        let (before, _) = changes.split_once("farcall serve --join").expect("it is listed");
+        let section = before.rsplit("\n## [").next().and_then(|rest| rest.split(']').next());
+        let (_, since) = changes.split_once("\n## [Unreleased]").expect("a section on top");
+        let is_released =
+            |version: &str| since.lines().any(|line| line.starts_with(&format!("## [{version}]")));
+        match section {
+            Some("Unreleased") => assert!(!is_released(PLACING_VERSION)),
+            section => assert_eq!(section, Some(PLACING_VERSION)),
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_wire::{
-    CallResult, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status,
-    Totals,
+    CallResult, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, ProcessorsStatus,
+    Reply, Stage, Status, Totals,
 };
 
 use crate::access::Rights;
@@ -109,6 +109,10 @@ impl Server {
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
             jobs: view.sees_all().then(|| self.state.executables.jobs.now(now)),
             own: self.state.own,
+            processors: Some(ProcessorsStatus {
+                max: self.state.queue.processors.max(),
+                taken: self.state.queue.processors.used(),
+            }),
         })
     }
 

@@ -223,6 +223,7 @@ impl Server {
     ) {
         while let Some(key) = self.next_at_object(executable) {
             if !self.is_to_be_listened_to(key, executable) {
+                self.choose_threads_on(key, executable);
                 self.pass_on(surroundings, key, executable);
             }
         }

@@ -41,6 +41,8 @@ public final class Arguments {
     int ranks;
     /** Of the routine and of this call, or null. */
     String resources;
+    /** The server that it is bound to; null for none. */
+    String at;
 
     Arguments(Routine routine, Object... given) {
         // Of a single double[][] or String[] Java makes the argument list; its type tells.
@@ -143,6 +145,13 @@ public final class Arguments {
      * The time in the queue does not count. */
     public Arguments runTimeout(Duration limit) {
         runTimeoutSeconds = seconds(limit, "a run timeout");
+        return this;
+    }
+
+    /** The server that the call is to run on, of those that the server knows, by its name or one of
+     * its addresses; otherwise it runs where it is expected to end first. */
+    public Arguments at(String server) {
+        at = server;
         return this;
     }
 

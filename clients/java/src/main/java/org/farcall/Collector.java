@@ -49,8 +49,13 @@ final class Collector {
         return values;
     }
 
+    /** Where the call ran, and when. */
+    Results.Ran ran() {
+        return new Results.Ran(times(), Native.resultsServer(results));
+    }
+
     /** Seconds since the server accepted the call: queued, started, finished. */
-    double[] times() {
+    private double[] times() {
         long times = scratch.allocate(24);
         Native.resultsTimes(results, times);
         double[] seconds = new double[3];

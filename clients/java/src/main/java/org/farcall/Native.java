@@ -61,6 +61,7 @@ final class Native {
     private static final MethodHandle RESULTS_TEXT_COUNT =
         function("farcall_results_text_count", "lll");
     private static final MethodHandle RESULTS_TIMES = function("farcall_results_times", "ill");
+    private static final MethodHandle RESULTS_SERVER = function("farcall_results_server", "ll");
     private static final MethodHandle MEMORY_ALLOCATE =
         function("farcall_memory_allocate", "illll");
     private static final MethodHandle HOLD_START = function("farcall_hold_start", "illilll");
@@ -378,6 +379,11 @@ final class Native {
         } catch (Throwable thrown) {
             throw impossible(thrown);
         }
+    }
+
+    /** farcall_results_server. */
+    static String resultsServer(long results) {
+        return textOf(RESULTS_SERVER, results);
     }
 
     /** farcall_memory_allocate: where it lies, and the handle that frees it. */

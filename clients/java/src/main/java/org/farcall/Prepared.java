@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Prepared {
     private static final MemorySegment MEMORY = Native.MEMORY;
     /** Of farcall_call_options. */
-    static final int OPTIONS_BYTES = 72;
+    static final int OPTIONS_BYTES = 80;
 
     final Routine routine;
     final Connection connection;
@@ -127,6 +127,7 @@ final class Prepared {
         MEMORY.set(JAVA_INT, made + 44, arguments.ranks);
         MEMORY.set(JAVA_DOUBLE, made + 56, arguments.runTimeoutSeconds);
         askFor(arguments.resources, made);
+        MEMORY.set(JAVA_LONG, made + 72, arguments.at == null ? 0 : scratch.text(arguments.at));
         return made;
     }
 
@@ -203,8 +204,8 @@ final class Prepared {
         }
         try {
             Collector collector = new Collector(filler, results, scratch, null);
-            return new Results(
-                routine.name(), collector.values(routine.described), collector.times(), null, null);
+            return new Results(routine.name(), collector.values(routine.described),
+                collector.ran(), null, null);
         } finally {
             Native.free(Native.FREE_RESULTS, results);
         }
@@ -217,7 +218,7 @@ final class Prepared {
         try {
             Collector collector = new Collector(filler, results, scratch, arena);
             return new Results(routine.name(), collector.values(routine.described),
-                collector.times(), arena, handle);
+                collector.ran(), arena, handle);
         } catch (RuntimeException error) {
             arena.close();
             handle.close();

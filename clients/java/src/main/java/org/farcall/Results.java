@@ -17,9 +17,12 @@ import java.util.Map;
 public final class Results implements AutoCloseable {
     private final String routine;
     private final Map<String, Object> values;
-    private final double[] times;
+    private final Ran ran;
     /** Of results in native memory; otherwise null. */
     private final Cleaner.Cleanable cleanable;
+
+    /** Seconds since the server accepted the call (queued, started, finished), and its name. */
+    record Ran(double[] times, String server) {}
 
     /** Frees native results: the memory cannot be reached any more, then it is the library's again.
      */
@@ -31,11 +34,10 @@ public final class Results implements AutoCloseable {
         }
     }
 
-    Results(String routine, Map<String, Object> values, double[] times, Arena arena, Handle handle)
-    {
+    Results(String routine, Map<String, Object> values, Ran ran, Arena arena, Handle handle) {
         this.routine = routine;
         this.values = values;
-        this.times = times;
+        this.ran = ran;
         cleanable =
             arena == null ? null : Connection.CLEANER.register(this, new Free(arena, handle));
     }
@@ -215,19 +217,25 @@ public final class Results implements AutoCloseable {
         };
     }
 
+    /** The name of the server that the call ran on; the address that was connected to where no other
+     * server is known. */
+    public String server() {
+        return ran.server();
+    }
+
     /** Seconds from when the server accepted the call until it was queued. */
     public double queuedSeconds() {
-        return times[0];
+        return ran.times()[0];
     }
 
     /** Seconds from when the server accepted the call until its routine began. */
     public double startedSeconds() {
-        return times[1];
+        return ran.times()[1];
     }
 
     /** Seconds from when the server accepted the call until its routine ended. */
     public double finishedSeconds() {
-        return times[2];
+        return ran.times()[2];
     }
 
     /** Names and values, arrays by their shape. */
