@@ -213,9 +213,8 @@ fn threads_travel_with_calls_of_objects() {
         let method = client.routine(&format!("crew/Crew.{name}")).unwrap();
         method.call_with([], &options).unwrap().scalar("number").unwrap()
     };
-    for _ in 0..3 {
-        assert_eq!((number("count"), number("both")), (1, 2), "in one process");
-    }
+    assert_eq!(number("both"), 2, "as its interface says");
+    assert_eq!((number("count"), number("both")), (1, 2), "in one process");
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl PendingCall {
     /// Takes up a call that was made before, by anybody.
     pub(crate) fn seek(
         client: Client,
-        session: Arc<Session>,
+        (server, session): (&Arc<Server>, Arc<Session>),
         id: CallId,
         options: &CallOptions,
         patience: Duration,
@@ -150,9 +150,9 @@ impl PendingCall {
             Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)
         };
         let (number, contract) = session.seek(id, conditions, until)?.ok_or_else(late)?;
-        Ok(PendingCall {
+        let mut call = PendingCall {
             client,
-            session,
+            session: session.clone(),
             placed: None,
             apart: None,
             counts: false,
@@ -163,7 +163,12 @@ impl PendingCall {
             id: Some(id),
             refused: None,
             nulls: Vec::new(),
-        })
+        };
+        if !Arc::ptr_eq(server, call.client.view().home()) {
+            let placed = Some(Placed::bound(server.clone()));
+            call.goes_to(Place { session, placed }, false);
+        }
+        Ok(call)
     }
 
     /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that

@@ -1,12 +1,14 @@
 //! Calls that go on without the program that made them, at whichever server they are.
 
+use std::sync::Arc;
+
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_wire::{KeptCall, RESUME, Reply, Request};
 
 use super::{CallOptions, Client, Keep, ended_early};
 use crate::pending::PendingCall;
 use crate::session::Session;
-use crate::view::{ByServer, Unanswered, hinting};
+use crate::view::{ByServer, Server, Unanswered, hinting};
 
 impl Client {
     /// Names a call that is to be kept, and says how.
@@ -38,12 +40,14 @@ impl Client {
     pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
         self.check_keeps("fetch a call")?;
         let patience = self.session().patience();
-        let at_hint = |session| PendingCall::seek(self.clone(), session, id, options, patience);
+        let at_hint = |server: &Arc<Server>, session| {
+            PendingCall::seek(self.clone(), (server, session), id, options, patience)
+        };
         if let Some(call) = self.at_hint(id, at_hint)? {
             return Ok(call);
         }
-        let session = self.session().clone();
-        match PendingCall::seek(self.clone(), session, id, options, patience) {
+        let home = (self.view().home(), self.session().clone());
+        match PendingCall::seek(self.clone(), home, id, options, patience) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.fetch_elsewhere(id, options, error.with("server", self.address()))
             }
@@ -57,7 +61,7 @@ impl Client {
     /// As for [`Client::fetch`].
     pub fn forget_call(&self, id: CallId) -> Result<()> {
         self.check_keeps("forget a call")?;
-        if self.at_hint(id, |session| forget_at(&session, id))?.is_some() {
+        if self.at_hint(id, |_, session| forget_at(&session, id))?.is_some() {
             return Ok(());
         }
         match forget_at(self.session(), id) {

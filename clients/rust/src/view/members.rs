@@ -181,7 +181,7 @@ impl View {
         self: &Arc<View>,
         patience: Duration,
         until_one: UntilOne,
-        ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
+        ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<(Answers<T>, Vec<Unanswered>)> {
         let others = self.others()?;
         let until = Instant::now().checked_add(patience);
@@ -193,9 +193,10 @@ impl View {
             let tell = tell.clone();
             let asks = move || {
                 let session = server.session(&view, until);
-                let answer = session.and_then(|session| session.ok_or_else(late));
+                let reached = session.and_then(|session| session.ok_or_else(late));
+                let answer = reached.and_then(|session| ask(&server, session));
                 // The client may have gone.
-                let _ = tell.send((index, answer.and_then(|session| ask(session))));
+                let _ = tell.send((index, answer));
             };
             let thread = std::thread::Builder::new().name("farcall-ask".to_owned());
             thread.spawn(asks).map_err(|error| Error::system("start a thread", error))?;
@@ -269,8 +270,9 @@ impl Client {
         let patience = self.session().patience();
         let client = self.clone();
         let options = options.clone();
-        let seek =
-            move |session| PendingCall::seek(client.clone(), session, id, &options, patience);
+        let seek = move |server: &Arc<Server>, session| {
+            PendingCall::seek(client.clone(), (server, session), id, &options, patience)
+        };
         self.found_by_others(unknown, seek)
     }
 
@@ -279,7 +281,7 @@ impl Client {
     /// # Errors
     /// As [`Client::fetch_elsewhere`].
     pub(crate) fn forget_elsewhere(&self, id: CallId, unknown: Error) -> Result<()> {
-        self.found_by_others(unknown, move |session: Arc<Session>| forget_at(&session, id))
+        self.found_by_others(unknown, move |_, session| forget_at(&session, id))
     }
 
     /// What the server says at which a call's id hints; `None` where it hints at the one that was
@@ -290,7 +292,7 @@ impl Client {
     pub(crate) fn at_hint<T>(
         &self,
         id: CallId,
-        ask: impl Fn(Arc<Session>) -> Result<T>,
+        ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T>,
     ) -> Result<Option<T>> {
         if !hint::is_elsewhere(id) || !places(self.session()) {
             return Ok(None);
@@ -302,7 +304,7 @@ impl Client {
         for state in states.iter().filter(is_hinted) {
             let server = view.server(&state.name, &state.addresses, &own_host())?;
             let Ok(Some(session)) = server.session(view, until) else { continue };
-            match ask(session) {
+            match ask(&server, session) {
                 Err(error) if error.kind() == ErrorKind::NotFound || is_gone(&error) => {}
                 answer => return answer.map(Some).map_err(|it| it.with("server", &state.name)),
             }
@@ -314,7 +316,7 @@ impl Client {
     fn found_by_others<T: Send + 'static>(
         &self,
         unknown: Error,
-        ask: impl Fn(Arc<Session>) -> Result<T> + Send + Sync + 'static,
+        ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
         if !places(self.session()) || !self.view().knows_others()? {
             return Err(unknown);
@@ -343,6 +345,7 @@ impl Client {
             return Ok(ByServer { answers, unanswered: Vec::new() });
         }
         let patience = patience.min(MEMBER_MAX);
+        let ask = move |_: &Arc<Server>, session| ask(session);
         let (others, mut unanswered) = self.view().ask_all(patience, UntilOne::No, ask)?;
         let others = others.into_iter().map(|(server, answer)| (server.name.to_string(), answer));
         answers.extend(others);
