@@ -56,7 +56,8 @@ def test_fortran_tells_where_calls_ran_and_binds_them(world, tmp_path):
 
 def test_java_tells_where_calls_ran_and_binds_them(world, tmp_path):
     home, jar = jdk()
-    built([f"{home}/bin/javac", "-Xlint:all", "-cp", jar, "-d", tmp_path, HERE / "places/Places.java"])
+    source = HERE / "places/Places.java"
+    built([f"{home}/bin/javac", "-Xlint:all", "-cp", jar, "-d", tmp_path, source])
     native = "--enable-native-access=ALL-UNNAMED"
     for at in world.members:
         command = [f"{home}/bin/java", native, "-cp", f"{jar}:{tmp_path}", "Places", at]

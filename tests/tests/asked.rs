@@ -52,8 +52,8 @@ fn kept_calls_are_found_where_they_are_and_silent_servers_are_named() {
     let ids = [world.submit(0), world.submit(0)];
     let [first, second] = ids.map(|id| id.to_string());
     let (keeper, other) = world.keeper(ids[0]);
-    let name = |index: usize| world.members[index].address().to_owned();
-    let (keeper_name, silent) = (name(keeper), name(other));
+    let keeper_name = world.members[keeper].address().to_owned();
+    let silent = world.members[other].address().to_owned();
     let meta = world.meta();
     let fetched = said(meta, &["fetch", &first, "--json"]);
     assert!(fetched.contains(&format!("\"server\": \"{keeper_name}\"")), "{fetched}");
@@ -77,7 +77,7 @@ fn kept_calls_are_found_where_they_are_and_silent_servers_are_named() {
         listed.contains(&format!("1 server did not answer (no answer from: {silent}")),
         "{listed}"
     );
-    // One that nobody knows may be there.
+    // An unknown one may be there.
     let (unknown, status) = ran(meta, &["fetch", &"1".repeat(32)]);
     assert!(unknown.contains(&silent) && status == SOME_ARE_SILENT, "{unknown}");
     said(meta, &["kept", "--forget", &first]);

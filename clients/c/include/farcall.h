@@ -446,11 +446,9 @@ int farcall_forget(farcall_client *client, const char *id, farcall_error **error
  * it; 0 if that said nothing), arguments (in short), label. At most 1000, those that are forgotten
  * next first. The caller frees *json with farcall_text_free. */
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
-/* The same of all servers that the server knows, itself first: each object has its `server`, too.
- * *unanswered is an array of those that did not answer: server, error. Each server is asked over a
- * connection of the client's, and has 10 seconds. The caller frees both. */
-int farcall_kept_by_server(
-    farcall_client *client, char **json, char **unanswered, farcall_error **error);
+/* The same of all servers that the server knows, with the `server` of each. *silent is an array of
+ * those that did not answer in 10 seconds: server, error. The caller frees both. */
+int farcall_kept_by_server(farcall_client *client, char **json, char **silent, farcall_error **error);
 
 /* ---- Publishing: files go to the server, which makes a module of them ------------------------ */
 

@@ -51,7 +51,7 @@ struct future {
     struct routine *routine;
     struct text_place *places;
     size_t place_count;
-    char *ran_on; /* the server's name, once it is over */
+    char *ran_on; /* the server's name, once it has ended */
     int over;
     int status;
     farcall_error *error;

@@ -112,7 +112,7 @@ impl MeasuredCall {
         MeasuredCall { begun, ended: begun, binding, files, times, server: None }
     }
 
-    /// All of it, for whoever keeps it.
+    /// All of it, to be kept.
     pub fn take(&mut self) -> MeasuredCall {
         MeasuredCall { server: self.server.take(), ..*self }
     }

@@ -158,7 +158,7 @@ impl Outputs {
         self.seldom.as_ref()?.placed.as_ref()
     }
 
-    /// The same for whoever keeps it.
+    /// The same, to be kept.
     #[inline]
     pub fn server_name(&self) -> Option<Arc<str>> {
         self.server.as_ref().map(|server| server.name.clone())

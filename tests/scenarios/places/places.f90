@@ -21,7 +21,8 @@ program places
   call farcall_submit(future, routine, 5_c_int32_t, n, at=at)
   call farcall_wait(future, ran_on=ran_on)
   print '(a,i0,2a)', 'submitted ', n, ' ', ran_on
-  call farcall_call(routine, 6_c_int32_t, n, at='unix:/nowhere', ran_on=none, stat=stat, errmsg=message)
+  call farcall_call(routine, 6_c_int32_t, n, at='unix:/nowhere', ran_on=none, stat=stat, &
+    errmsg=message)
   print '(a,l1,1x,l1,1x,a)', 'unknown ', stat == farcall_not_found, allocated(none), trim(message)
   call farcall_close(server)
 end program

@@ -1,4 +1,4 @@
-//! The id of a kept call hints at its server, so that whoever fetches the call goes straight there.
+//! The id of a kept call hints at its server, so that a fetch goes straight there.
 
 use farcall_base::CallId;
 

@@ -50,7 +50,7 @@ pub struct Unanswered {
 pub struct ByServer<T> {
     /// The server that was connected to comes first.
     pub answers: Vec<(String, T)>,
-    /// Nobody knows what they would have said.
+    /// Something may be missing for them.
     pub unanswered: Vec<Unanswered>,
 }
 
