@@ -444,11 +444,11 @@ int farcall_forget(farcall_client *client, const char *id, farcall_error **error
  * "running", "returned", "failed"), bytes, seconds_left (after its end, of one that is open),
  * durable, principal, submitted (in seconds since 1970, by the clock of the program that submitted
  * it; 0 if that said nothing), arguments (in short), label. At most 1000, those that are forgotten
- * next first. The caller frees *json with farcall_text_free. */
+ * next first. The caller frees the texts with farcall_text_free. By server: those of all servers that
+ * the server knows, each with its `server`; *silent: server and error of what does not answer. */
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
-/* The same of all servers that the server knows, with the `server` of each. *silent is an array of
- * those that did not answer in 10 seconds: server, error. The caller frees both. */
-int farcall_kept_by_server(farcall_client *client, char **json, char **silent, farcall_error **error);
+int farcall_kept_by_server(
+    farcall_client *client, char **json, char **silent, farcall_error **error);
 
 /* ---- Publishing: files go to the server, which makes a module of them ------------------------ */
 

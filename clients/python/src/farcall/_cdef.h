@@ -293,7 +293,8 @@ int farcall_fetch(farcall_client *client, const char *id, const farcall_call_opt
     farcall_routine **routine, farcall_call **call, farcall_error **error);
 int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
-int farcall_kept_by_server(farcall_client *client, char **json, char **silent, farcall_error **error);
+int farcall_kept_by_server(
+    farcall_client *client, char **json, char **silent, farcall_error **error);
 typedef struct farcall_publish_options {
     size_t size;
     const char *source;
