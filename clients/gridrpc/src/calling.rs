@@ -340,7 +340,8 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     };
     bound.connection.log.write(|| format!("call {number} ends: {}", words()));
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
-    known.measured.ended(bound.handle.binding, bound.routine.interface(), &outputs);
+    known.measured.ended(bound.handle.binding, bound.routine.interface(), outputs.times());
+    known.server = outputs.server_name();
     // SAFETY: as above.
     unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_client::idl::interface::{ElementType, Interface, Parameter};
-use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs};
+use farcall_client::{CallTimes, CallbackTimes, CompressedArray};
 
 use crate::clock;
 use crate::handles::Binding;
@@ -92,7 +92,7 @@ impl Measured {
 
 /// What was measured of a call that a thread waited for: few look at it, so it is worked out for
 /// those who do. Such a call is spared the looks at the processor's clock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct MeasuredCall {
     begun: Instant,
     /// The same as `begun` of a call that failed.
@@ -100,7 +100,6 @@ pub struct MeasuredCall {
     binding: Binding,
     files: Files,
     times: CallTimes,
-    server: Option<Arc<str>>,
 }
 
 impl MeasuredCall {
@@ -109,29 +108,23 @@ impl MeasuredCall {
         let binding = Binding::default();
         let files = Files::default();
         let times = CallTimes::default();
-        MeasuredCall { begun, ended: begun, binding, files, times, server: None }
-    }
-
-    /// All of it, to be kept.
-    pub fn take(&mut self) -> MeasuredCall {
-        MeasuredCall { server: self.server.take(), ..*self }
+        MeasuredCall { begun, ended: begun, binding, files, times }
     }
 
     /// What is known when it has ended well.
-    pub fn ended(&mut self, binding: Binding, interface: &Interface, outputs: &Outputs) {
+    pub fn ended(&mut self, binding: Binding, interface: &Interface, times: CallTimes) {
         self.ended = Instant::now();
         self.binding = binding;
         self.files = Files::of(interface);
-        self.times = outputs.times();
-        self.server = outputs.server_name();
+        self.times = times;
     }
 }
 
-impl From<&MeasuredCall> for Measured {
-    fn from(call: &MeasuredCall) -> Measured {
-        let MeasuredCall { begun, ended, binding, files, times, server } = call.clone();
+impl From<MeasuredCall> for Measured {
+    fn from(call: MeasuredCall) -> Measured {
+        let MeasuredCall { begun, ended, binding, files, times } = call;
         let whole = ended - begun;
-        let mut measured = Measured { binding, whole, files, server, ..Measured::default() };
+        let mut measured = Measured { binding, whole, files, ..Measured::default() };
         measured.served(times);
         measured
     }

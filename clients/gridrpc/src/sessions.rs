@@ -119,6 +119,8 @@ pub struct Table {
     calls: Vec<(Arc<Connection>, u64)>,
     /// What was measured of the last call, if that was none of them.
     last_call: Option<MeasuredCall>,
+    /// Where that ran.
+    last_server: Option<Arc<str>>,
 }
 
 /// How far a session is.
@@ -263,7 +265,7 @@ impl Sessions {
             return Err(over());
         }
         table.calls.push((connection.clone(), number));
-        Ok(Entered { sessions: self, number: (connection.key, number), measured })
+        Ok(Entered { sessions: self, number: (connection.key, number), measured, server: None })
     }
 
     /// Cancels those that are under way with this handle.
@@ -319,6 +321,8 @@ pub struct Entered<'a> {
     sessions: &'a Sessions,
     number: Number,
     pub measured: MeasuredCall,
+    /// Where it ran, once it has ended well.
+    pub server: Option<Arc<str>>,
 }
 
 impl Drop for Entered<'_> {
@@ -330,6 +334,7 @@ impl Drop for Entered<'_> {
         if let Some(place) = table.calls.iter().position(is_own) {
             table.calls.swap_remove(place);
         }
-        table.last_call = Some(self.measured.take());
+        table.last_call = Some(self.measured);
+        table.last_server = self.server.take();
     }
 }

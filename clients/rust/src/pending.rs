@@ -96,8 +96,6 @@ impl PendingCall {
             let Some(number) = opened else { return Ok(None) };
             (None, number)
         };
-        let elsewhere = place.as_ref().and_then(|place| place.elsewhere(&client));
-        let id = keep.map(|(id, _)| hinting(id, elsewhere));
         let mut call = PendingCall {
             session: client.session().clone(),
             placed: None,
@@ -108,7 +106,7 @@ impl PendingCall {
             deadline,
             contract: contract.clone(),
             collected: false,
-            id,
+            id: keep.map(|(id, _)| id),
             refused: None,
             nulls,
         };
@@ -126,6 +124,8 @@ impl PendingCall {
             self.counts = true;
             return;
         };
+        // As it was opened.
+        self.id = self.id.map(|id| hinting(id, place.elsewhere(&self.client)));
         let is_low = place.placed.as_ref().filter(|placed| placed.is_low).map(|it| it.grant);
         self.goes_to(place, false);
         if let Some(grant) = is_low {

@@ -75,6 +75,7 @@ impl<T> Channels<T> {
     }
 
     /// Closes a channel, and drops what was known in place.
+    #[inline]
     pub fn close(&mut self, channel: ChannelId) {
         let was_open = match place(channel) {
             Some(place) => match self.places.get_mut(place) {

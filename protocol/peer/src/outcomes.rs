@@ -32,12 +32,13 @@ impl<T> Outcomes<T> {
     }
 
     /// A call has ended.
-    #[inline]
+    #[inline(always)]
     pub fn conclude(&mut self, number: u64, outcome: Result<T>) {
         self.over += 1;
         self.put(number, Stage::Over(outcome));
     }
 
+    #[inline]
     fn put(&mut self, number: u64, stage: Stage<T>) {
         if let Some(Stage::Over(_)) = self.calls.insert(number, stage) {
             self.over -= 1;

@@ -158,7 +158,8 @@ impl Table {
 
     /// What was measured of the last call, if that was no session.
     pub fn last_call(&self) -> Option<Measured> {
-        self.last_call.as_ref().map(Measured::from)
+        let measured = Measured::from(self.last_call?);
+        Some(Measured { server: self.last_server.clone(), ..measured })
     }
 
     /// The session that ended last, of those whose measurements are kept.

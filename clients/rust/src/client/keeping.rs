@@ -12,6 +12,8 @@ use crate::view::{ByServer, Server, Unanswered, hinting};
 
 impl Client {
     /// Names a call that is to be kept, and says how.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn keep(&self, keep: Keep) -> Result<(CallId, Option<farcall_wire::Keep>)> {
         self.check_keeps("keep a call")?;
         let after_end_us = u64::try_from(keep.after_end.as_micros()).unwrap_or(u64::MAX);

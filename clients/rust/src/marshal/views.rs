@@ -133,6 +133,7 @@ pub fn whole<'a>(place: &'a Place, array: &ArrayLayout) -> Option<&'a [u8]> {
 }
 
 /// Writes a result that came inline into the caller's array.
+#[inline]
 pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<()> {
     let whole = place.shape.is_none() && array.transfer_bytes == array.full_bytes;
     if whole && bytes.len() as u64 == array.transfer_bytes {
