@@ -148,6 +148,11 @@ impl Server {
     /// # Errors
     /// Why it cannot be reached.
     pub fn dial_apart(&self, view: &View) -> Result<(Arc<Session>, Dialing)> {
+        if let Some(way) = self.way() {
+            let session = way.go(&self.name, 1)?;
+            let options = view.dialing.options.clone();
+            return Ok((session, Dialing { options, home: None, roll: None }));
+        }
         let place = lock(&self.place);
         let addresses = place.addresses.clone();
         let host = place.host.clone();
@@ -157,7 +162,7 @@ impl Server {
         let (address, session) =
             dial.first(&dialing.options, 1).map_err(|error| error.with("server", &self.name))?;
         let options = dial.options(&address, &dialing.options);
-        Ok((session, Dialing { options, home: Some(address) }))
+        Ok((session, Dialing { options, home: Some(address), roll: None }))
     }
 
     fn dialed(&self, made: Result<Arc<Session>>) {
