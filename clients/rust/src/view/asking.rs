@@ -30,9 +30,15 @@ pub struct Answered {
 }
 
 impl View {
-    /// Those that are asked, the best first.
+    /// Those that are asked, the best first. The server that was connected to is dialed again where
+    /// its connection is gone for good: it may have been started again.
     fn askers(&self) -> Vec<Option<Arc<Server>>> {
-        let others = lock(&self.askers.0).iter().cloned().map(Some).collect::<Vec<_>>();
+        let mut askers = lock(&self.askers.0);
+        let is_known = |name: &str| askers.iter().any(|server| *server.name == *name);
+        if self.home_session.is_lost() && !is_known(&self.home.name) {
+            askers.insert(0, asker_at(&self.home.name));
+        }
+        let others = askers.iter().cloned().map(Some).collect::<Vec<_>>();
         std::iter::once(None).chain(others).collect()
     }
 
@@ -47,7 +53,8 @@ impl View {
         reached.next().unwrap_or_else(|| self.home_session.clone())
     }
 
-    /// Asks where a call is to run. `ahead` is the same question, asked before.
+    /// Asks where a call is to run. `ahead` is the same question, asked before. One that knows no server
+    /// for the call may have been started a moment ago: then others are asked, too.
     ///
     /// # Errors
     /// What the server answers, or why there is no answer.
@@ -63,6 +70,7 @@ impl View {
             return Ok(answered);
         }
         let mut trouble = None;
+        let mut unknown = None;
         for asker in self.askers() {
             let session = match &asker {
                 None => Ok(Some(self.home_session.clone())),
@@ -76,10 +84,13 @@ impl View {
             match asked {
                 Ok(answered) => return Ok(answered),
                 Err(error) if is_gone(&error) => trouble = trouble.or(Some(error)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    unknown = unknown.or(Some(error));
+                }
                 Err(error) => return Err(error),
             }
         }
-        Err(trouble.unwrap_or_else(late))
+        Err(unknown.or(trouble).unwrap_or_else(late))
     }
 
     fn answer_of(
@@ -110,8 +121,7 @@ impl View {
         for address in answer.metaservers.iter().take(ASKERS_MAX) {
             let is_known = askers.iter().any(|server| *server.name == **address);
             if !is_known && askers.len() < ASKERS_MAX {
-                let host = if address.starts_with("unix:") { own_host() } else { String::new() };
-                askers.push(Arc::new(Server::new(address, std::slice::from_ref(address), &host)));
+                askers.push(asker_at(address));
             }
         }
     }
@@ -217,6 +227,12 @@ impl View {
         lock(&self.servers).insert(server.name.clone(), server.clone());
         Ok(server)
     }
+}
+
+/// A metaserver that is reached at this address.
+fn asker_at(address: &str) -> Arc<Server> {
+    let host = if address.starts_with("unix:") { own_host() } else { String::new() };
+    Arc::new(Server::new(address, &[address.to_owned()], &host))
 }
 
 /// Whether both ends of a connection speak of placement.

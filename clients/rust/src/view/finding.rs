@@ -211,8 +211,8 @@ impl Wanted {
         self.trouble = Some(error);
     }
 
-    /// Asks for servers; whether they are for more calls, too. Where nobody answers, those that
-    /// were named last go on being called.
+    /// Asks for servers; whether they are for more calls, too. Where nobody answers, or nobody who
+    /// answers knows a server, those that were named last go on being called.
     fn ask(&mut self, view: &Arc<View>) -> Result<bool> {
         let mut question = view.question(&self.contract, &self.demand, self.calls);
         question.without.clone_from(&self.without);
@@ -230,7 +230,7 @@ impl Wanted {
                 }
                 Ok(is_kept)
             }
-            Err(error) if is_gone(&error) && self.deadline.is_none_or(|it| it > Instant::now()) => {
+            Err(error) if knows_nobody(&error) && !self.is_late() => {
                 let last = placing.map(|placing| placing.last()).unwrap_or_default();
                 let is_wanted = |server: &Arc<Server>| {
                     !self.without.iter().any(|name| **name == *server.name)
@@ -239,7 +239,10 @@ impl Wanted {
                 self.first = last.into_iter().filter(is_wanted).map(Named::only).collect();
                 self.grant = 0;
                 if self.first.is_empty() {
-                    return Err(self.trouble.take().unwrap_or(error));
+                    return Err(match self.trouble.take() {
+                        Some(trouble) if is_gone(&error) => trouble,
+                        trouble => beside(trouble, error),
+                    });
                 }
                 Ok(false)
             }
@@ -247,12 +250,12 @@ impl Wanted {
                 Some(trouble) => late().with("before", trouble),
                 None => error,
             }),
-            // What befell the call says more than that nobody else takes it.
-            Err(error) => Err(match self.trouble.take() {
-                Some(trouble) => trouble.with("other servers", error.message().to_owned()),
-                None => error,
-            }),
+            Err(error) => Err(beside(self.trouble.take(), error)),
         }
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
     fn keep(&self, view: &Arc<View>, answered: &Answered, servers: &[Named]) -> bool {
@@ -274,6 +277,20 @@ impl Wanted {
                 .fix("look at the servers: farcall servers")
         })
     }
+}
+
+/// What befell a call says more than that nobody else takes it.
+fn beside(trouble: Option<Error>, error: Error) -> Error {
+    match trouble {
+        Some(trouble) => trouble.with("other servers", error.message().to_owned()),
+        None => error,
+    }
+}
+
+/// Whether nobody answered, or who did knows no server: a metaserver that was started again hears of
+/// its servers by and by.
+fn knows_nobody(error: &Error) -> bool {
+    is_gone(error) || error.kind() == ErrorKind::NotFound
 }
 
 impl View {

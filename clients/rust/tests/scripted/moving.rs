@@ -188,6 +188,33 @@ fn an_idempotent_call_whose_server_dies_runs_again_elsewhere() {
     assert!(!comes);
 }
 
+/// A server that does not publish what it is named for has the client ask for the interface, and has
+/// none: the next of the grant is taken.
+#[test]
+fn a_server_that_lacks_the_routine_is_left_for_the_next() {
+    let (client, mut home) = metaserver(HALF, PATIENCE);
+    let routine = looked_up(&client, &mut home, "half");
+    let (lacks, has) = (Listening::new(HALF), Listening::new(HALF));
+    let addresses = [lacks.address(), has.address()];
+    let script = std::thread::spawn(move || {
+        let (channel, _) = home.asked_to_place();
+        let servers = vec![at("lacks", &addresses[0], 1), at("has", &addresses[1], 0)];
+        home.answer(channel, &placed(grant(1, servers)));
+        let mut lacks = lacks.accept();
+        let (channel, _) = lacks.opened();
+        lacks.refuse_as_changed(channel);
+        let channel = lacks.asked();
+        let unknown = Error::new(ErrorKind::NotFound, "find a routine", "none is published");
+        lacks.answer(channel, &Reply::Failed((&unknown).into()));
+        let mut has = has.accept();
+        let opened = has.opened();
+        finish(&mut has, opened, 1.0);
+        (home, lacks, has)
+    });
+    assert_eq!(half(&routine, 2.0).unwrap(), (1.0, "has".to_owned()));
+    let _ends = script.join().unwrap();
+}
+
 /// The metaserver is gone: calls go to the servers that were named last.
 #[test]
 fn without_the_metaserver_calls_go_on() {
@@ -217,6 +244,38 @@ fn without_the_metaserver_calls_go_on() {
     }
     assert!(!client.is_lost(), "another server takes its calls");
     let _server = script.join().unwrap();
+}
+
+/// One that was started again knows no server yet: calls go to those that were named last, too.
+#[test]
+fn a_metaserver_that_knows_nobody_yet_costs_no_call() {
+    let (client, mut home) = metaserver(SUM, PATIENCE);
+    let sum = looked_up(&client, &mut home, "sum");
+    let there = Listening::new(SUM);
+    let address = there.address();
+    let script = std::thread::spawn(move || {
+        let (channel, _) = home.asked_to_place();
+        home.answer(channel, &placed(grant(1, vec![at("a", &address, 1)])));
+        let mut server = there.accept();
+        let opened = server.opened();
+        finish(&mut server, opened, 1.0);
+        let unknown = Error::new(ErrorKind::NotFound, "place a call", "no server publishes it");
+        let (channel, _) = home.asked_to_place();
+        home.answer(channel, &Reply::Failed((&unknown).into()));
+        let (channel, _) = server.opened();
+        server.refuse(channel, &Error::new(ErrorKind::NotFound, "call", "it is gone"));
+        let (channel, question) = home.asked_to_place();
+        assert_eq!(question.without, ["a"]);
+        home.answer(channel, &Reply::Failed((&unknown).into()));
+        (home, server)
+    });
+    let call = || sum.call([("x", Array::vector(&[1.0_f64]).into())]);
+    assert_eq!(call().unwrap().scalar::<f64>("s").unwrap(), 1.0);
+    // Where that has it no more either, its own word is reported.
+    let error = call().err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("it is gone"), "{error}");
+    let _ends = script.join().unwrap();
 }
 
 /// And other metaservers are asked that an answer named.

@@ -68,8 +68,9 @@ impl<A: Application> Caller<A> {
         let opened = match self.application.renewed(&made.call, reply) {
             Ok(()) => self.open_made(Made { attempts_left, ..made }),
             Err(error) => {
-                // Nothing ran there.
-                self.application.failed(number, made.call, None, Reached::default());
+                // Nothing ran there, as the peer itself says.
+                let reached = Reached { is_told: true, ..Reached::default() };
+                self.application.failed(number, made.call, None, reached);
                 Err(error)
             }
         };
