@@ -19,6 +19,8 @@ const FILE_MAX: u64 = 8 << 20;
 #[derive(Default)]
 pub struct LearnedFile {
     path: Option<PathBuf>,
+    /// Whether its last line has no end: the disk was full.
+    is_cut: bool,
 }
 
 impl LearnedFile {
@@ -30,7 +32,9 @@ impl LearnedFile {
         }
         let path = PathBuf::from(path);
         match read(&path) {
-            Some(lessons) => (LearnedFile { path: Some(path) }, lessons),
+            Some(Content { lessons, is_cut }) => {
+                (LearnedFile { path: Some(path), is_cut }, lessons)
+            }
             None => (LearnedFile::default(), Vec::new()),
         }
     }
@@ -41,17 +45,28 @@ impl LearnedFile {
         let Some(path) = &self.path else { return };
         let is_long = std::fs::metadata(path).is_ok_and(|file| file.len() > FILE_MAX);
         let is_there = !is_long || read(path).is_some();
-        if !is_there || write(path, lines).is_none() {
+        // What is cut off costs itself alone.
+        let end = if std::mem::take(&mut self.is_cut) { "\n" } else { "" };
+        if !is_there || write(path, &format!("{end}{lines}")).is_none() {
             self.path = None;
         }
     }
 }
 
+/// What a file holds.
+#[derive(Default)]
+struct Content {
+    lessons: Vec<Lesson>,
+    is_cut: bool,
+}
+
 /// Nothing for a file that is to be left alone.
-fn read(path: &Path) -> Option<Vec<Lesson>> {
+fn read(path: &Path) -> Option<Content> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Some(Content::default());
+        }
         Err(_) => return None,
     };
     if !file.metadata().ok()?.is_file() {
@@ -60,10 +75,12 @@ fn read(path: &Path) -> Option<Vec<Lesson>> {
     let mut bytes = Vec::new();
     file.take(READ_MAX).read_to_end(&mut bytes).ok()?;
     let (lessons, _) = read_lessons(&String::from_utf8_lossy(&bytes), LESSONS_MAX).ok()?;
+    let mut is_cut = bytes.last().is_some_and(|last| *last != b'\n');
     if bytes.len() as u64 > FILE_MAX {
         shorten(path, &lessons)?;
+        is_cut = false;
     }
-    Some(lessons)
+    Some(Content { lessons, is_cut })
 }
 
 /// Writes the file again with these alone, in place of the one before at once.
@@ -86,7 +103,12 @@ fn write(path: &Path, lines: &str) -> Option<()> {
     let mut file = options.append(true).create(true).mode(0o600).open(path).ok()?;
     let is_new = file.metadata().ok()?.len() == 0;
     let text = if is_new { format!("{HEADING}\n{lines}") } else { lines.to_owned() };
-    file.write_all(text.as_bytes()).ok()
+    let written = file.write_all(text.as_bytes());
+    if is_new && written.is_err() {
+        // Half a heading would be that of another version, and the file never written to again.
+        let _ = file.set_len(0);
+    }
+    written.ok()
 }
 
 #[cfg(test)]
@@ -122,6 +144,23 @@ mod tests {
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replacen("run", "nur", 1))
             .unwrap();
         assert_eq!(LearnedFile::open(name).1, [lesson(2.0)]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_costs_itself_alone() {
+        let folder = folder("cut");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("learned");
+        let cut = lesson(2.0).line();
+        let text = format!("{HEADING}\n{}{}", lesson(1.0).line(), &cut[..cut.len() / 2]);
+        std::fs::write(&path, text).unwrap();
+        let name = path.to_str().unwrap();
+        let (mut file, lessons) = LearnedFile::open(name);
+        assert_eq!(lessons, [lesson(1.0)]);
+        file.append(&lesson(3.0).line());
+        file.append(&lesson(4.0).line());
+        assert_eq!(LearnedFile::open(name).1, [lesson(1.0), lesson(3.0), lesson(4.0)]);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
