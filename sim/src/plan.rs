@@ -224,6 +224,7 @@ impl Plan {
             records: Records::None,
             counters_max: 100,
             nesting_max: 8,
+            questions_max: 256,
             keep: KeepLimits {
                 longest: if self.kept > 0.0 { Duration::from_secs(3600) } else { Duration::ZERO },
                 resume: Duration::from_micros(self.keep_us),

@@ -27,6 +27,10 @@ const ARGUMENT_EIGHTHS: u64 = 6;
 /// read yet may take, of all clients together.
 const UNDER_WAY_PART: u64 = 32;
 
+/// Clients' questions that wait for answers of other plugins at a time: none of the mailboxes on the
+/// way is ever full of them.
+const QUESTIONS_MAX: usize = 256;
+
 /// What is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -320,6 +324,7 @@ impl Options {
             records: self.records(),
             counters_max: self.counters_max,
             nesting_max: self.nesting_max,
+            questions_max: (self.messages_max / 8).clamp(1, QUESTIONS_MAX),
             objects_max: self.objects_max,
             objects_of_one_max: self.objects_of_one_max,
             object_lease_max: Duration::from_millis(self.object_lease_ms_max),

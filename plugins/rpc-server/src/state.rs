@@ -107,7 +107,7 @@ impl State {
         State {
             counters: Counters::new(limits.counters_max),
             queue: Queue::new(&limits),
-            front: Front::new(limits.under_way_bytes_max, host),
+            front: Front::new((limits.under_way_bytes_max, limits.questions_max), host),
             limits,
             executables: Executables::default(),
             calls: Calls::default(),

@@ -34,6 +34,7 @@ pub(super) fn limits(script: &str) -> Limits {
             "objects_of_one_max" => limits.objects_of_one_max = value,
             "under_way_bytes_max" => limits.under_way_bytes_max = value as u64,
             "audits" => limits.records = [Records::Failures, Records::All][value],
+            "questions_max" => limits.questions_max = value,
             "nesting_max" => limits.nesting_max = value as u32,
             "loading_ms" => limits.loading_max = Duration::from_millis(value as u64),
             "resume_ms" => limits.keep.resume = Duration::from_millis(value as u64),
@@ -75,6 +76,7 @@ fn standard() -> Limits {
         records: Records::None,
         counters_max: 100,
         nesting_max: 2,
+        questions_max: 256,
         keep: KeepLimits {
             longest: Duration::from_secs(3600),
             resume: Duration::from_secs(60),

@@ -4,6 +4,7 @@
 //!   until its client has said Hello.
 //! - `patience` has exactly the times that peers name.
 
+mod asking;
 mod large;
 mod peer;
 mod under_way;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use farcall_base::{ChannelId, ConnectionId, Crowd, Instant};
 
 use super::Nest;
+use asking::Asking;
 pub use large::{Large, LargeQuestions};
 pub use peer::{Caller, Newcomer, Peer, PeerKind};
 use under_way::UnderWay;
@@ -37,6 +39,8 @@ pub struct Front {
     newcomers: Crowd<String, ()>,
     /// What clients have asked for, by principal.
     under_way: UnderWay,
+    /// Questions that wait for answers of other plugins.
+    asking: Asking,
     /// When patience with peers ends: see [`Peer::patience_until`].
     patience: BTreeSet<(Instant, ConnectionId)>,
     /// Peers that began to leave since the last tick.
@@ -50,15 +54,17 @@ pub struct Front {
 }
 
 impl Front {
-    /// No client is connected; all together may ask for so much at a time.
-    pub(crate) fn new(under_way_bytes_max: u64, host: String) -> Front {
+    /// No client is connected; all together may ask for so much at a time, in bytes and in questions for
+    /// other plugins.
+    pub(crate) fn new((bytes_max, questions_max): (u64, usize), host: String) -> Front {
         Front {
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
             host,
             instance: None,
             peers: BTreeMap::new(),
             newcomers: Crowd::default(),
-            under_way: UnderWay::new(under_way_bytes_max),
+            under_way: UnderWay::new(bytes_max),
+            asking: Asking::new(questions_max),
             patience: BTreeSet::new(),
             leaving: Vec::new(),
             frame_bytes: 0,
@@ -127,6 +133,7 @@ impl Front {
     pub(crate) fn remove(&mut self, connection: ConnectionId) -> Option<Peer> {
         self.set_patience(connection, None);
         self.newcomers.remove(connection.0);
+        self.asking.forget(connection);
         let peer = self.peers.remove(&connection)?;
         if let Some(number) = peer.number {
             self.under_way.leave(connection, number, &peer.asked);
@@ -295,8 +302,21 @@ impl Front {
         Some(self.under_way.bound(number))
     }
 
-    /// Whether the peer reads so slowly that nothing more should be taken from it.
+    /// A connection asks what another plugin is to answer.
+    pub(crate) fn ask_plugin(&mut self, connection: ConnectionId) {
+        self.asking.begin(connection);
+    }
+
+    /// That has answered.
+    pub(crate) fn plugin_answered(&mut self, connection: ConnectionId) {
+        self.asking.end(connection);
+    }
+
+    /// Whether the peer reads so slowly, or asks so much, that nothing more should be taken from it.
     pub(crate) fn is_clogged(&self, connection: ConnectionId, bytes_max: u64) -> bool {
+        if self.asking.is_full(connection) {
+            return true;
+        }
         self.peers.get(&connection).is_some_and(|peer| {
             let waiting = peer.connection.answers_bytes();
             self.under_way.is_paused(connection)

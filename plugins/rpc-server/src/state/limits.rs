@@ -63,6 +63,8 @@ pub struct Limits {
     pub counters_max: usize,
     /// How deep calls may stand in one another; 0: routines call none.
     pub nesting_max: u32,
+    /// Clients' questions that wait for answers of other plugins at a time.
+    pub questions_max: usize,
     /// Which calls go on without their clients, and how much is kept for these.
     pub keep: KeepLimits,
     /// Objects at once; 0: none are held.

@@ -247,6 +247,7 @@ impl Server {
         }
         let visible = self.visible(connection);
         let reach = self.reach(connection);
+        self.state.front.ask_plugin(connection);
         self.state.out.act(Action::Resolve { connection, channel, name, visible, reach });
     }
 

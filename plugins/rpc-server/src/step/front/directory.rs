@@ -18,6 +18,7 @@ impl Server {
         channel: ChannelId,
         answer: Result<Arc<PublishedRoutine>>,
     ) {
+        self.state.front.plugin_answered(connection);
         let asked =
             answer.as_ref().map_or(String::new(), |routine| routine.routine.interface.full_name());
         let permitted =

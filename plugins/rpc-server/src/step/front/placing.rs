@@ -72,6 +72,7 @@ impl Server {
                     visible: rights.visible(),
                     is_own_user: rights.owns_server(),
                 };
+                self.state.front.ask_plugin(connection);
                 self.state.out.act(Action::Place { connection, channel, asker, request });
             }
             Err(error) => {
@@ -83,6 +84,7 @@ impl Server {
 
     /// The metaserver's answer.
     pub fn placed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Reply>) {
+        self.state.front.plugin_answered(connection);
         let reply = answer.unwrap_or_else(|error| Reply::Failed((&error).into()));
         self.reply(connection, channel, &reply);
     }
@@ -280,6 +282,7 @@ impl Server {
         channel: ChannelId,
         routine: &ElsewhereRoutine,
     ) {
+        self.state.front.plugin_answered(connection);
         let name = routine.interface.full_name();
         let may_call = self.rights(connection).map(|rights| rights.call(&routine.interface.module));
         let reply = match may_call {
