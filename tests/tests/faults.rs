@@ -12,6 +12,12 @@ mod fault;
 mod journal;
 #[path = "faults/load.rs"]
 mod load;
+#[path = "faults/processes.rs"]
+mod processes;
+#[path = "faults/several.rs"]
+mod several;
+#[path = "faults/several_load.rs"]
+mod several_load;
 #[path = "faults/small.rs"]
 mod small;
 #[path = "faults/verdict.rs"]
@@ -182,10 +188,23 @@ fn other_pairs_of_faults_lose_no_call() {
     pairs_hold(1);
 }
 
+#[test]
+fn several_servers_that_are_killed_lose_no_call() {
+    several::holds(3 * calls(), seed());
+}
+
 /// Run again as a process of its own by the tests above, which make their calls by it.
 #[test]
 fn as_a_caller() {
-    if let Some(order) = load::Order::given() {
+    if let Some(order) = load::Order::given("as_a_caller") {
         load::make_calls(&order);
+    }
+}
+
+/// The same for calls that a metaserver places.
+#[test]
+fn as_a_caller_of_several() {
+    if let Some(order) = load::Order::given("as_a_caller_of_several") {
+        several_load::make_calls(&order);
     }
 }

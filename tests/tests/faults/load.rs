@@ -33,6 +33,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// What one caller is to do, as it is told by its environment.
 pub struct Order {
+    /// The test that makes the calls.
+    pub role: &'static str,
     pub address: String,
     pub token: PathBuf,
     pub journal: PathBuf,
@@ -46,11 +48,12 @@ pub struct Order {
 
 impl Order {
     /// Of this process, if it is a caller.
-    pub fn given() -> Option<Order> {
+    pub fn given(role: &'static str) -> Option<Order> {
         let text = |name: &str| std::env::var(format!("FARCALL_SOAK_{name}")).unwrap();
         let number = |name: &str| text(name).parse::<usize>().unwrap();
         std::env::var_os("FARCALL_SOAK_ADDRESS")?;
         Some(Order {
+            role,
             address: text("ADDRESS"),
             token: text("TOKEN").into(),
             journal: text("JOURNAL").into(),
@@ -65,7 +68,7 @@ impl Order {
     /// A process that does it.
     pub fn spawn(&self) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["as_a_caller", "--exact", "--nocapture"]);
+        command.args([self.role, "--exact", "--nocapture"]);
         let given = [
             ("ADDRESS", self.address.clone().into()),
             ("TOKEN", self.token.clone().into_os_string()),
@@ -82,7 +85,7 @@ impl Order {
 }
 
 /// The numbers that a call is given: no two calls have the same.
-fn numbers(number: usize) -> Vec<f64> {
+pub fn numbers(number: usize) -> Vec<f64> {
     let count = if number.is_multiple_of(25) { 20_000 } else { number % 400 };
     (0..count).map(|index| (number + index) as f64).collect()
 }

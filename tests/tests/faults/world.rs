@@ -15,6 +15,7 @@ use farcall_tests::{Directory, Proxy, Server, alive, eventually, manifest_of, pr
 use crate::fault::Fault;
 use crate::journal;
 use crate::load::{BOUND, Order, connect};
+use crate::processes::{self, Process};
 use crate::small::{Cgroup, Disk};
 
 /// Callers at a time.
@@ -40,14 +41,6 @@ pub struct World {
     servers: Mutex<Vec<u32>>,
     /// Outlives the server.
     cgroup: Option<Cgroup>,
-}
-
-/// A process of this world.
-struct Process {
-    pid: u32,
-    parent: u32,
-    name: String,
-    words: String,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -330,7 +323,18 @@ impl World {
         ];
         let token = self.token();
         let marks = self.folder.0.join("marks/marks");
-        Order { address, token, journal: self.journal(caller), marks, from, to, seed, environment }
+        let role = "as_a_caller";
+        Order {
+            role,
+            address,
+            token,
+            journal: self.journal(caller),
+            marks,
+            from,
+            to,
+            seed,
+            environment,
+        }
     }
 
     /// Waits for a caller's end; one that writes nothing for long hangs, and is killed.
@@ -368,33 +372,9 @@ impl World {
 
     /// All processes that have to do with this world, but for callers and the keeper of its disk.
     fn processes(&self) -> Vec<Process> {
-        let folder = self.folder.0.to_str().unwrap();
-        let ours = |pid: u32| {
-            let read = |name: &str| {
-                String::from_utf8_lossy(
-                    &std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default(),
-                )
-                .into_owned()
-            };
-            let environment = read("environ");
-            let words = read("cmdline");
-            let is_named = |text: &str| {
-                text.match_indices(folder).any(|(at, _)| {
-                    !text[at + folder.len()..].starts_with(|c: char| c.is_ascii_digit())
-                })
-            };
-            if !(is_named(&environment) || is_named(&words)) || words.contains("as_a_caller") {
-                return None;
-            }
-            let status = read("stat");
-            let (name, rest) = status.split_once('(')?.1.rsplit_once(')')?;
-            let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
-            Some(Process { pid, parent, name: name.to_owned(), words })
-        };
-        let pids = std::fs::read_dir("/proc").unwrap().flatten();
         let keeper = self.disk.as_ref().map(Disk::keeper);
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid| Some(*pid) != keeper).filter_map(ours).collect()
+        let all = processes::of(&self.folder.0).into_iter();
+        all.filter(|process| Some(process.pid) != keeper).collect()
     }
 
     pub fn zygotes(&self) -> Vec<u32> {
@@ -475,43 +455,9 @@ impl World {
             self.folder.0.join("run/farcall"),
             self.folder.0.join("jobs"),
         ];
-        for folder in folders {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            // The folder of sockets itself stays, and so do locks, which are as many as there are
-            // addresses.
-            let stays = |entry: &std::fs::DirEntry| entry.file_name() == "farcall";
-            found.extend(
-                entries
-                    .filter(|entry| !stays(entry))
-                    .map(|entry| entry.path().display().to_string()),
-            );
-        }
-        let cgroups = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
-            .into_iter()
-            .flat_map(std::fs::read_dir)
-            .flatten()
-            .flatten();
-        let names = cgroups.chain(std::fs::read_dir("/dev/shm").into_iter().flatten().flatten());
-        for path in names.map(|entry| entry.path().display().to_string()) {
-            let is_of = |pid: &u32| {
-                path.contains(&format!("farcall-module-{pid}-"))
-                    || path.contains(&format!("farcall-{pid}-"))
-            };
-            if lock(&self.servers).iter().any(is_of) {
-                found.push(path);
-            }
-        }
+        found.extend(processes::files_in(&folders));
+        found.extend(processes::shared_by(&lock(&self.servers)));
         found
-    }
-}
-
-impl Process {
-    fn shown(&self) -> String {
-        format!("process {} {} {}", self.pid, self.name, self.words.replace('\0', " "))
-    }
-
-    fn is_zygote(&self) -> bool {
-        self.name == "farcall-zygote"
     }
 }
 
