@@ -71,6 +71,8 @@ struct Core {
     gathering: Gathering,
     heartbeat: Heartbeat,
     line: Line,
+    /// Whether that is up, for those who do not wait for the lock.
+    stands: Arc<AtomicBool>,
     /// Where it is, and what `events` tell of it.
     registration: Registration,
     /// How it is made again.
@@ -93,6 +95,7 @@ enum Line {
 /// One connection, or those that take one another's place.
 pub struct Session {
     core: Mutex<Core>,
+    stands: Arc<AtomicBool>,
     changed: Condvar,
     events: Events,
     /// Wakes the reader when it must wait for something else.
@@ -125,6 +128,7 @@ impl Session {
         let setup =
             farcall_peer::Setup { connection, seed: fresh_seed(), resumes: way_back.is_some() };
         let caller = Caller::new(setup, Program::new(stream.passes_descriptors(), source));
+        let stands = Arc::new(AtomicBool::new(true));
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             caller,
@@ -132,6 +136,7 @@ impl Session {
             gathering: Gathering::default(),
             heartbeat: pulse::of_environment()?,
             line: Line::Up,
+            stands: stands.clone(),
             registration,
             returning: Returning::new(way_back),
             compression: None,
@@ -140,6 +145,7 @@ impl Session {
         };
         let session = Session {
             core: Mutex::new(core),
+            stands,
             changed: Condvar::new(),
             events,
             nudge: signal()?,
@@ -261,6 +267,12 @@ impl Session {
     /// Whether the connection is known to be gone for good.
     pub fn is_lost(&self) -> bool {
         matches!(self.lock().line, Line::Dead(_))
+    }
+
+    /// Whether it is there: neither gone nor being made again.
+    #[inline]
+    pub fn stands(&self) -> bool {
+        self.stands.load(Ordering::Relaxed)
     }
 
     /// The number of an announced call that is over. `None` when the deadline passed.

@@ -1,6 +1,7 @@
 //! What lies behind the lock of a connection: frames come and go, and the connection ends.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::{QUEUE_BYTES, Received};
@@ -56,13 +57,18 @@ impl Core {
         matches!(self.line, Line::Up)
     }
 
+    pub(super) fn put_line(&mut self, line: Line) {
+        self.line = line;
+        self.stands.store(self.is_up(), Ordering::Relaxed);
+    }
+
     /// The connection is gone: every call ends with the reason.
     pub(super) fn die(&mut self, error: Error) {
         if matches!(self.line, Line::Dead(_)) {
             return;
         }
         self.caller.end_all(|| copy_of(&error));
-        self.line = Line::Dead(error);
+        self.put_line(Line::Dead(error));
     }
 
     pub(super) fn receive(&mut self) {

@@ -229,14 +229,14 @@ impl Core {
         self.gathering.clear();
         self.reader.has_more = false;
         self.registration.leave_soon();
-        self.line = Line::Lost(error);
+        self.put_line(Line::Lost(error));
         self.caller.part(sent, now());
     }
 
     fn come_back(&mut self, link: Link, connection: Connection, socket: OwnedFd) {
         self.link = link;
         self.registration.replace(socket);
-        self.line = Line::Up;
+        self.put_line(Line::Up);
         self.heartbeat.restart();
         self.reader.restart();
         if connection.has_feature(farcall_wire::COMPRESSION)

@@ -2,7 +2,7 @@
 //! that know the same servers.
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::{PLACEMENT, PlaceAnswer, PlaceQuestion};
@@ -19,9 +19,43 @@ use crate::session::{Session, earlier};
 /// Metaservers that are kept, at most.
 const ASKERS_MAX: usize = 16;
 
+/// Time that a metaserver has to answer where calls can go on without it, and time for which it is
+/// then not asked.
+const BRIEF: Duration = Duration::from_secs(2);
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
 /// Metaservers that answers named.
 #[derive(Default)]
-pub struct Askers(Mutex<Vec<Arc<Server>>>);
+pub struct Askers {
+    named: Mutex<Vec<Arc<Server>>>,
+    /// Those that did not answer in time, and when that was.
+    silent: Mutex<Vec<(Arc<str>, Instant)>>,
+}
+
+impl Askers {
+    /// Whether somebody said nothing lately.
+    fn is_silent(&self, name: &str) -> bool {
+        let silent = lock(&self.silent);
+        silent.iter().any(|(one, when)| **one == *name && when.elapsed() < SILENT_FOR)
+    }
+
+    fn note(&self, name: &Arc<str>, is_silent: bool) {
+        let mut silent = lock(&self.silent);
+        silent.retain(|(one, _)| one != name);
+        if is_silent {
+            silent.push((name.clone(), Instant::now()));
+        }
+    }
+}
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// As long as any question of the client's.
+    Patiently,
+    /// Not for long, and not again and again.
+    Briefly,
+}
 
 /// An answer, and who gave it.
 pub struct Answered {
@@ -33,7 +67,7 @@ impl View {
     /// Those that are asked, the best first. The server that was connected to is dialed again where
     /// its connection is gone for good: it may have been started again.
     fn askers(&self) -> Vec<Option<Arc<Server>>> {
-        let mut askers = lock(&self.askers.0);
+        let mut askers = lock(&self.askers.named);
         let is_known = |name: &str| askers.iter().any(|server| *server.name == *name);
         if self.home_session.is_lost() && !is_known(&self.home.name) {
             askers.insert(0, asker_at(&self.home.name));
@@ -62,16 +96,27 @@ impl View {
         self: &Arc<View>,
         question: &PlaceQuestion,
         ahead: Option<Ahead>,
-        until: Option<Instant>,
+        (until, asking): (Option<Instant>, Asking),
     ) -> Result<Answered> {
-        if let Some(Ahead { session, question }) = ahead
-            && let Ok(answered) = self.answer_of(&session, question, until)
-        {
-            return Ok(answered);
+        let is_brief = asking == Asking::Briefly;
+        let until = || match is_brief {
+            true => earlier(until, Instant::now().checked_add(BRIEF)),
+            false => until,
+        };
+        if let Some(Ahead { session, question }) = ahead {
+            match self.answer_of(&session, question, until()) {
+                Ok(answered) => return Ok(answered),
+                Err(error) => self.note_silence(&session, &error),
+            }
         }
         let mut trouble = None;
         let mut unknown = None;
         for asker in self.askers() {
+            let name = asker.as_ref().map_or(&self.home.name, |server| &server.name);
+            if is_brief && self.askers.is_silent(name) {
+                continue;
+            }
+            let until = until();
             let session = match &asker {
                 None => Ok(Some(self.home_session.clone())),
                 Some(server) => server.session(self, until),
@@ -81,6 +126,8 @@ impl View {
                 let question = session.begin(&Request::Place(Box::new(question.clone())))?;
                 self.answer_of(&session, question, until)
             });
+            let is_silent = |error: &Error| error.kind() == ErrorKind::TimedOut;
+            self.askers.note(name, asked.as_ref().is_err_and(is_silent));
             match asked {
                 Ok(answered) => return Ok(answered),
                 Err(error) if is_gone(&error) => trouble = trouble.or(Some(error)),
@@ -91,6 +138,13 @@ impl View {
             }
         }
         Err(unknown.or(trouble).unwrap_or_else(late))
+    }
+
+    /// The server that was connected to has not answered what it was asked before.
+    fn note_silence(&self, session: &Arc<Session>, error: &Error) {
+        if Arc::ptr_eq(session, &self.home_session) {
+            self.askers.note(&self.home.name, error.kind() == ErrorKind::TimedOut);
+        }
     }
 
     fn answer_of(
@@ -117,7 +171,7 @@ impl View {
         if answer.metaservers.is_empty() {
             return;
         }
-        let mut askers = lock(&self.askers.0);
+        let mut askers = lock(&self.askers.named);
         for address in answer.metaservers.iter().take(ASKERS_MAX) {
             let is_known = askers.iter().any(|server| *server.name == **address);
             if !is_known && askers.len() < ASKERS_MAX {

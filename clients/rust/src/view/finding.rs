@@ -8,7 +8,7 @@ use farcall_idl::values::ByteValues;
 use farcall_placement::Demand;
 use farcall_wire::CallOutcome;
 
-use super::asking::{Answered, is_gone, late};
+use super::asking::{Answered, Asking, is_gone, late};
 use super::placing::{Ahead, Chosen, Next};
 use super::search::Search;
 use super::server::Server;
@@ -176,8 +176,10 @@ impl Wanted {
         Err(self.trouble.unwrap_or_else(late))
     }
 
-    /// The first of the servers that are named which can be reached.
+    /// The first of the servers that are named which can be reached. Those whose connection is being
+    /// made again come last.
     fn reach_first(&mut self, view: &Arc<View>, is_kept: bool) -> Result<Option<Found>> {
+        self.first.sort_by_cached_key(|server| server.is_cut_off());
         while !self.first.is_empty() {
             let Named { server, predicted, .. } = self.first.remove(0);
             match server.session(view, self.deadline) {
@@ -219,7 +221,10 @@ impl Wanted {
         let left = self.deadline.map(|until| until.saturating_duration_since(Instant::now()));
         question.deadline_s = left.map(|left| left.as_secs_f64());
         let placing = self.contract.placing.as_ref();
-        match view.ask(&question, self.ahead.take(), self.deadline) {
+        // Where servers are known to go on with, nobody waits for a metaserver for long.
+        let has_last = placing.is_some_and(|placing| !placing.last().is_empty());
+        let asking = if has_last { Asking::Briefly } else { Asking::Patiently };
+        match view.ask(&question, self.ahead.take(), (self.deadline, asking)) {
             Ok(answered) => {
                 let servers = view.servers_of(&answered, &self.without);
                 self.grant = answered.answer.grant;

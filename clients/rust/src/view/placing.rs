@@ -304,7 +304,7 @@ impl Seat {
         if self.left == 0 {
             return None;
         }
-        if self.session.is_none() {
+        if !self.session.as_ref().is_some_and(|session| session.stands()) {
             self.session = self.server.connection();
             self.session.as_ref()?;
         }

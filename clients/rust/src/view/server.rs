@@ -89,11 +89,19 @@ impl Server {
         matches!(lock(&self.place).line, Line::Up(_))
     }
 
-    /// Its connection, if there is one that is not lost.
+    /// Its connection, if there is one that is neither lost nor being made again.
     pub fn connection(&self) -> Option<Arc<Session>> {
         match &lock(&self.place).line {
-            Line::Up(session) if !session.is_lost() => Some(session.clone()),
+            Line::Up(session) if session.stands() => Some(session.clone()),
             _ => None,
+        }
+    }
+
+    /// Whether its connection is being made again: calls go elsewhere as long as they can.
+    pub fn is_cut_off(&self) -> bool {
+        match &lock(&self.place).line {
+            Line::Up(session) => !session.stands() && !session.is_lost(),
+            _ => false,
         }
     }
 
