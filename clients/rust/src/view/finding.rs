@@ -179,7 +179,7 @@ impl Wanted {
     /// The first of the servers that are named which can be reached. Those whose connection is being
     /// made again come last.
     fn reach_first(&mut self, view: &Arc<View>, is_kept: bool) -> Result<Option<Found>> {
-        self.first.sort_by_cached_key(|server| server.is_cut_off());
+        self.first.sort_by_cached_key(|named| named.server.is_cut_off());
         while !self.first.is_empty() {
             let Named { server, predicted, .. } = self.first.remove(0);
             match server.session(view, self.deadline) {
