@@ -104,13 +104,20 @@ impl Raw {
     }
 
     /// Sends bytes; a server that closed already is no mistake of the test.
-    pub fn send(&mut self, mut bytes: &[u8]) {
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.try_send(bytes);
+    }
+
+    /// The same; whether all of them went: false for a server that closed already, or takes nothing
+    /// for as long as the socket waits.
+    pub fn try_send(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(count) => bytes = &bytes[count..],
-                Err(_) => return,
+                Err(_) => return false,
             }
         }
+        true
     }
 
     /// Sends bytes with a descriptor; false when the server closed already.

@@ -11,7 +11,7 @@ use farcall_client::{
     Argument, Array, CallOptions, Client, ErrorKind, HoldOptions, Keep, Routine, ServerPresence,
     ServerState,
 };
-use farcall_tests::{Directory, Server, Transport, battery, eventually, objects};
+use farcall_tests::{Directory, Server, battery, eventually, objects};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const NAPS: &str = "Module naps;\nGlobals {\n#include <unistd.h>\n}\n\
@@ -32,7 +32,10 @@ impl World {
         let naps = folder.write("naps.idl", NAPS);
         let nothing = folder
             .write("nothing.idl", "Module nothing;\nDefine nothing(OUT int one) { *one = 1; }\n");
-        let meta = Server::start(Transport::Unix, &[nothing], &[]);
+        // Where it can be started again: the folder of a private server ends with it.
+        let mut command = Server::command();
+        command.args(["--listen", &format!("unix:{}", folder.0.join("meta.sock").display())]);
+        let meta = Server::start_as(command, &[nothing]);
         let files = [battery(false), naps, objects()];
         let members = (0..count).map(|_| joined(&files, &meta)).collect();
         let client = meta.client();
@@ -155,6 +158,40 @@ fn calls_go_on_without_the_metaserver() {
         let (again, server) = double(&f_int, 3);
         assert_eq!(again, value);
         assert!(names.contains(&server), "{server}");
+    }
+}
+
+/// The metaserver is killed and started again: the same client asks it, and calls servers that joined
+/// only then.
+#[test]
+fn a_metaserver_that_is_started_again_is_asked_again() {
+    let mut world = World::new(1);
+    let nap = world.routine("nap");
+    let ran_on = || {
+        let outputs = nap.call([("milliseconds", 1.into())]).unwrap();
+        outputs.server().to_owned()
+    };
+    ran_on();
+    let old = world.meta.take().unwrap();
+    let path = old.address().to_owned();
+    old.kill();
+    let nothing = world.folder.0.join("nothing.idl");
+    let mut command = Server::command();
+    command.args(["--listen", &path]);
+    let meta = Server::start_as(command, &[nothing]);
+    assert_eq!(meta.address(), path);
+    let newest = joined(&[battery(false), world.folder.0.join("naps.idl"), objects()], &meta);
+    let other = meta.client();
+    // Its interfaces come one report after the other.
+    let is_placed = || {
+        let Ok(nap) = other.routine("nap") else { return false };
+        let explained = other.explain_call(&nap, &[1.into(), Argument::Unset]).unwrap();
+        explained.servers.iter().any(|one| one.name == newest.address() && !one.excluded)
+    };
+    assert!(eventually(is_placed));
+    world.members.remove(0).kill();
+    for _ in 0..10 {
+        assert_eq!(ran_on(), newest.address());
     }
 }
 

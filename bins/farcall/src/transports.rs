@@ -109,7 +109,7 @@ impl transports::Transports for OfNode {
         }
         if let Some(rest) = address.strip_prefix("tls://") {
             let (host, port) = host_and_port(address, rest)?;
-            // As whom it serves, so it dials; where it has no certificate for that, as its user.
+            // It dials as what it serves as; where it has no certificate for that, as its user.
             let own = server_files(&self.0).credentials;
             let secret = own.exists().then_some(own);
             return farcall_transport_tls::connect(host, port, secret.as_deref(), patience);

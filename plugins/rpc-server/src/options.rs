@@ -17,18 +17,14 @@ use crate::state::{KeepLimits, Limits, Records};
 /// Of the memory that there is, what the arrays of one call may have where the manifest does not
 /// say: its executable needs some of its own, and other calls too.
 const CALL_EIGHTHS: u64 = 4;
-/// The same for argument memory of one client. Memory for a call is made in sizes that are up to a
-/// quarter larger than asked for: one call of the largest size fits.
+/// The same for one client, which has room for one call: sizes are up to a quarter larger than asked.
 const CLIENT_EIGHTHS: u64 = 5;
 /// The same for argument memory in all: others have room beside one client.
 const ARGUMENT_EIGHTHS: u64 = 6;
 
-/// The part of the memory that there is which questions, open calls and answers that nobody has
-/// read yet may take, of all clients together.
+/// The same for questions, open calls and answers that nobody has read yet, of all clients together.
 const UNDER_WAY_PART: u64 = 32;
-
-/// Clients' questions that wait for answers of other plugins at a time: none of the mailboxes on the
-/// way is ever full of them.
+/// Questions that wait for other plugins at a time: their mailboxes are never full of them.
 const QUESTIONS_MAX: usize = 256;
 
 /// What is worth a line in the log.

@@ -62,7 +62,7 @@ impl Fault {
         Fault::Memory,
     ];
 
-    /// Calls that are over between two strikes, on average: the more, the longer it takes until all
+    /// Calls that end between two strikes, on average. the more, the longer it takes until all
     /// is well again.
     pub fn calls_between(self) -> usize {
         match self {

@@ -25,7 +25,7 @@ const METASERVERS: usize = 2;
 const NODES: usize = METASERVERS + 3;
 /// Callers at a time.
 const CALLERS: usize = 2;
-/// Calls that are over between two strikes, on average.
+/// Calls that end between two strikes, on average.
 const CALLS_BETWEEN: u64 = 40;
 /// The longest time for which somebody stands still before it is killed, and calls that end meanwhile
 /// after which it is killed sooner.
@@ -152,7 +152,8 @@ impl World {
 
     /// Has processes make these calls, one after the other as they are killed.
     fn call(&self, caller: usize, seed: u64) {
-        let (mut from, to) = (self.calls * caller / CALLERS, self.calls * (caller + 1) / CALLERS);
+        let mut from = self.calls * caller / CALLERS;
+        let to = self.calls * (caller + 1) / CALLERS;
         while from < to {
             let order = Order {
                 role: "as_a_caller_of_several",
@@ -235,7 +236,7 @@ impl World {
         killed
     }
 
-    /// Strikes again and again, each time when some more calls are over; how often it hit.
+    /// Strikes again and again, each time when some more calls have ended; how often it hit.
     fn strike(&self, mut random: SeededRandom) -> usize {
         let mut hits = 0;
         let mut next = CALLS_BETWEEN as usize / 2;

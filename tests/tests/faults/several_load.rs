@@ -11,7 +11,7 @@ use farcall_client::{Array, CallOptions, Client, Error, ErrorKind, PendingCall, 
 use crate::journal::{Entry, Journal};
 use crate::load::{BOUND, Order, connect, judge, numbers};
 
-/// Calls under way at a time.
+/// Calls at a time.
 pub const DEPTH: usize = 6;
 /// The longest pause before a call, in microseconds: faults are to come to their turn.
 const PACE_US: u64 = 4000;

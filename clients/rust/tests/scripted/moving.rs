@@ -194,7 +194,8 @@ fn an_idempotent_call_whose_server_dies_runs_again_elsewhere() {
 fn a_server_that_lacks_the_routine_is_left_for_the_next() {
     let (client, mut home) = metaserver(HALF, PATIENCE);
     let routine = looked_up(&client, &mut home, "half");
-    let (lacks, has) = (Listening::new(HALF), Listening::new(HALF));
+    let lacks = Listening::new(HALF);
+    let has = Listening::new(HALF);
     let addresses = [lacks.address(), has.address()];
     let script = std::thread::spawn(move || {
         let (channel, _) = home.asked_to_place();
