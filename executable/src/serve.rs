@@ -263,7 +263,9 @@ impl Session {
             | Request::State(_)
             | Request::Place(_)
             | Request::Outcomes(_)
-            | Request::Servers(..) => {
+            | Request::Servers(..)
+            | Request::Relay(_)
+            | Request::DialBack => {
                 let error = Error::new(
                     ErrorKind::InvalidArgument,
                     "ask an executable",

@@ -135,6 +135,17 @@ pub trait ByteStream: Send {
     fn peer(&self) -> &Peer;
 }
 
+/// A connection that is one end of a relayed stream (spec/wire.md, section 11.1).
+#[derive(Debug)]
+pub struct RelayedSocket {
+    /// The token that it began with.
+    pub token: [u8; 32],
+    /// The socket; behind the token nothing was read.
+    pub socket: OwnedFd,
+    /// Where the other end is, for people.
+    pub peer: String,
+}
+
 /// Accepts streams.
 pub trait Listener: Send {
     /// The next stream; `Ok(None)` when nobody waits.
@@ -154,6 +165,32 @@ pub trait Listener: Send {
     fn is_revoked(&self, certificate: &str) -> bool {
         let _ = certificate;
         false
+    }
+
+    /// The next connection that is one end of a relayed stream.
+    fn take_relayed(&mut self) -> Option<RelayedSocket> {
+        None
+    }
+
+    /// Whether sockets can be given to [`Listener::adopt`].
+    fn adopts(&self) -> bool {
+        false
+    }
+
+    /// Takes a TCP socket as if somebody had connected here: at its other end is a client that a
+    /// metaserver led here.
+    ///
+    /// # Errors
+    /// What the system says; `Unsupported` where [`Listener::adopts`] says no.
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<()> {
+        let _ = socket;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The name of the server, as its certificate proves it, where nobody can connect: clients come
+    /// by [`Listener::adopt`] alone.
+    fn joined_name(&self) -> Option<String> {
+        None
     }
 
     /// Those who have connected here and have not shown yet who they are: each takes a descriptor.

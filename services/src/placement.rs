@@ -5,10 +5,12 @@
 //! one, a server answers for itself.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Result};
 use farcall_link::hosts::CertifiedHosts;
+use farcall_link::stream::RelayedSocket;
 use farcall_wire::{CallOutcome, PlaceQuestion, ServerReport, StateQuestion};
 
 use crate::directory::Visible;
@@ -48,6 +50,10 @@ pub enum Request {
         /// Its site; empty: the host alone.
         site: String,
     },
+    /// Lead me to the server of this name.
+    Relay(String),
+    /// Which streams am I to dial? The server has checked the right to join.
+    DialBack,
 }
 
 /// What reaches a metaserver.
@@ -63,6 +69,8 @@ pub enum Message {
     },
     /// A connection that had asked something is closed.
     Closed(ConnectionId),
+    /// Somebody connected to the node who says to be one end of a relayed stream.
+    Relayed(RelayedSocket),
 }
 
 /// A routine that other servers publish.
@@ -90,6 +98,8 @@ pub enum ToServer {
     },
     /// Others publish these, and nothing else.
     Placed(Arc<PlacedRoutines>),
+    /// A client is at the other end of this socket, as if it had connected here.
+    Adopt(OwnedFd),
     /// The log is to have this: a server could not be reached, or refused this one.
     Warn {
         /// Which.
@@ -126,6 +136,12 @@ impl PlacementHandle {
         if let ToServer::State { reply, .. } = refused.message {
             reply.answer(Err(refused.refusal.error("ask the server")));
         }
+    }
+
+    /// Hands over a socket at whose other end a client is, as if it had connected here. One for
+    /// which there is no room is closed.
+    pub fn adopt(&self, socket: OwnedFd) {
+        drop(self.port.try_send(ToServer::Adopt(socket)));
     }
 
     /// Has something logged; one that is too busy does without.

@@ -4,11 +4,13 @@
 //! No plugin fills this slot: transports are the binary's, which hands them to its node
 //! (`Node::start_with`).
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::Result;
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{ByteStream, Listener};
+use farcall_wire::RelayToken;
 
 /// The slot.
 pub const SLOT: &str = "transports";
@@ -28,6 +30,22 @@ pub trait Transports: Send + Sync {
     /// # Errors
     /// `InvalidArgument` for no such address, `Unreachable`, `TimedOut`, `PermissionDenied`.
     fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>>;
+
+    /// A TCP connection to a node's port for TLS, `tls://HOST:PORT`, over which nothing has been
+    /// said; with a token, one that is an end of the relayed stream with this token.
+    ///
+    /// # Errors
+    /// As [`Transports::dial`].
+    fn reach(
+        &self,
+        address: &str,
+        token: Option<&RelayToken>,
+        patience: Duration,
+    ) -> Result<OwnedFd> {
+        let _ = (token, patience);
+        let message = format!("\"{address}\" is no port that these transports reach");
+        Err(Error::new(ErrorKind::InvalidArgument, "reach another node", message))
+    }
 }
 
 /// What plugins get.
@@ -54,5 +72,18 @@ impl TransportsHandle {
     /// As there.
     pub fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
         self.0.dial(address, patience)
+    }
+
+    /// As [`Transports::reach`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reach(
+        &self,
+        address: &str,
+        token: Option<&RelayToken>,
+        patience: Duration,
+    ) -> Result<OwnedFd> {
+        self.0.reach(address, token, patience)
     }
 }

@@ -46,6 +46,7 @@ mod private;
 mod publishers;
 mod reconnect;
 mod refused;
+mod relayed;
 mod republish;
 mod rights;
 mod roles;

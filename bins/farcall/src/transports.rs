@@ -15,6 +15,10 @@ use farcall_services::transports::{self, TransportsHandle};
 use farcall_system::host_name::host_name;
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
+use farcall_wire::RelayToken;
+
+/// Where the clients come that metaservers lead here.
+pub const JOINED: &str = "tls:joined";
 
 /// Unix sockets with shared memory, TCP on the loopback, and TLS.
 pub const TRANSPORTS: Transports = Transports {
@@ -41,6 +45,11 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     if let Some(path) = address.strip_prefix("relay:").filter(|path| !path.is_empty()) {
         return Ok(Box::new(farcall_transport_unix::Listener::bind_for_relays(Path::new(path))?));
     }
+    if address == JOINED {
+        let listener =
+            farcall_transport_tls::Listener::of_joined(server_files(options), tls_limits(options))?;
+        return Ok(Box::new(listener));
+    }
     if let Some(rest) = address.strip_prefix("tls://") {
         let (host, port) = host_and_port(address, rest)?;
         return tls(host, port, options);
@@ -63,12 +72,16 @@ fn host_and_port<'a>(address: &str, rest: &'a str) -> Result<(&'a str, u16)> {
     Ok((host.trim_start_matches('[').trim_end_matches(']'), port))
 }
 
-fn tls(host: &str, port: u16, options: &Options) -> Result<Box<dyn Listener>> {
-    let limits = ListenerLimits {
+fn tls_limits(options: &Options) -> ListenerLimits {
+    ListenerLimits {
         handshakes_max: options.handshakes_max,
         handshake_max: Duration::from_millis(options.handshake_ms),
         silence_max: Duration::from_millis(options.silence_ms),
-    };
+    }
+}
+
+fn tls(host: &str, port: u16, options: &Options) -> Result<Box<dyn Listener>> {
+    let limits = tls_limits(options);
     Ok(Box::new(farcall_transport_tls::Listener::bind(host, port, server_files(options), limits)?))
 }
 
@@ -114,10 +127,28 @@ impl transports::Transports for OfNode {
             let secret = own.exists().then_some(own);
             return farcall_transport_tls::connect(host, port, secret.as_deref(), patience);
         }
-        let message = format!("\"{address}\" is no address that a node dials");
-        Err(Error::new(ErrorKind::InvalidArgument, "reach another node", message)
-            .fix("write unix:PATH or tls://HOST:PORT"))
+        Err(undialed(address))
     }
+
+    fn reach(
+        &self,
+        address: &str,
+        token: Option<&RelayToken>,
+        patience: Duration,
+    ) -> Result<OwnedFd> {
+        let rest = address.strip_prefix("tls://").ok_or_else(|| undialed(address))?;
+        let (host, port) = host_and_port(address, rest)?;
+        match token {
+            Some(token) => farcall_transport_tls::reach_stream(host, port, token, patience),
+            None => farcall_transport_tls::reach_port(host, port, patience),
+        }
+    }
+}
+
+fn undialed(address: &str) -> Error {
+    let message = format!("\"{address}\" is no address that a node dials");
+    Error::new(ErrorKind::InvalidArgument, "reach another node", message)
+        .fix("write unix:PATH or tls://HOST:PORT")
 }
 
 /// What a node of this binary gives to its plugins.

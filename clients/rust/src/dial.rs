@@ -1,6 +1,7 @@
 //! Reaching a server: what to say who we are, how long to wait, and what to do when the connection
 //! is lost.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +12,9 @@ use farcall_link::compression::Compression;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
-use farcall_wire::PLACEMENT;
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
+use farcall_wire::{PLACEMENT, RELAY};
 
 use crate::address::Address;
 use crate::private::ServeOptions;
@@ -154,7 +155,6 @@ pub fn reach(
     options: &ConnectOptions,
     compression: Compression,
 ) -> Result<Reached> {
-    let timeout = options.greeting();
     if !options.far.is_empty() && !matches!(address, Address::Ssh(_)) {
         return Err(not_far(address));
     }
@@ -187,8 +187,33 @@ pub fn reach(
             )
         }
     };
+    reach_by(dial, (token, name), options, compression)
+}
+
+/// Reaches a server whose certificate names `host`, over sockets that `lead` gets, with words for
+/// people that say where they go.
+pub fn reach_through(
+    (host, name): (&str, &str),
+    options: &ConnectOptions,
+    compression: Compression,
+    lead: impl Fn(Duration) -> Result<(OwnedFd, String)> + Send + Sync + 'static,
+) -> Result<Reached> {
+    let secret = options.secret.clone();
+    let host = host.to_owned();
+    let dial: Dial = Box::new(move |time| {
+        farcall_transport_tls::connect_through(&host, secret.as_deref(), time, || lead(time))
+    });
+    reach_by(dial, (None, name.to_owned()), options, compression)
+}
+
+fn reach_by(
+    dial: Dial,
+    (token, name): (Option<Vec<u8>>, String),
+    options: &ConnectOptions,
+    compression: Compression,
+) -> Result<Reached> {
     let keep = options.reconnect.map_or_else(reconnect_of_environment, Ok)?;
-    let stream = dial(timeout)?;
+    let stream = dial(options.greeting())?;
     let hello = hello(token, compressing::offered(&*stream, compression));
     // What lies in shared memory goes with the connection.
     if keep.is_zero() || stream.passes_descriptors() {
@@ -286,7 +311,7 @@ pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES, PLACEMENT]
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES, PLACEMENT, RELAY]
             .map(str::to_owned)
             .into_iter()
             .chain(compression)

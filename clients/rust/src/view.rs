@@ -9,6 +9,7 @@ mod moving;
 mod opening;
 mod outcomes;
 mod placing;
+mod relay;
 mod search;
 mod server;
 mod waiting;

@@ -3,9 +3,11 @@
 
 mod learned;
 mod line;
+mod relay;
+mod splice;
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use farcall_base::{Clock, Error, Result, SystemClock};
@@ -19,10 +21,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::milliseconds;
 use crate::options::Settings;
-use crate::state::{LinkNumber, QuestionNumber, State};
+use crate::state::{LinkNumber, QuestionNumber, State, StreamNumber};
 use crate::step::Action;
 use learned::LearnedFile;
 use line::{Line, LineEvent};
+use relay::Relaying;
 
 /// Services of other plugins.
 pub struct Services {
@@ -39,6 +42,10 @@ pub enum Message {
     Own(Result<Box<ServerReport>>),
     /// A server was reached, or not, by this attempt.
     Dialled(LinkNumber, u64, Result<Box<dyn ByteStream>>),
+    /// The server of a stream was reached, or not.
+    Reached(StreamNumber, Result<OwnedFd>),
+    /// Streams have ended.
+    Flowed,
     /// The directory was told what others publish.
     Told(Result<Response>),
     Stop,
@@ -58,6 +65,7 @@ pub struct Driver {
     attempts: BTreeMap<LinkNumber, u64>,
     patience: Duration,
     learned: LearnedFile,
+    relaying: Relaying,
 }
 
 impl Driver {
@@ -83,6 +91,7 @@ impl Driver {
             lines: BTreeMap::new(),
             attempts: BTreeMap::new(),
             patience,
+            relaying: Relaying::default(),
         }
     }
 
@@ -98,6 +107,7 @@ impl Driver {
                 }
             }
             self.work();
+            self.look_at_streams();
             if self.state.next_tick().is_some_and(|at| at <= self.clock.now()) {
                 self.state.tick(self.clock.now());
             }
@@ -135,10 +145,12 @@ impl Driver {
             Message::Said(placement::Message::Closed(connection)) => {
                 self.state.handle_closed(now, connection);
             }
+            Message::Said(placement::Message::Relayed(relayed)) => self.take_relayed(relayed),
+            Message::Reached(number, socket) => self.reached(number, socket),
             Message::Own(answer) => self.state.handle_own(now, answer),
             Message::Dialled(number, attempt, stream) => self.dialled(number, attempt, stream),
             Message::Told(Err(_)) => self.state.tell_again(now),
-            Message::Told(Ok(_)) | Message::Stop => {}
+            Message::Told(Ok(_)) | Message::Flowed | Message::Stop => {}
         }
     }
 
@@ -184,6 +196,14 @@ impl Driver {
                     self.state.handle_lost(self.clock.now(), number, &error);
                 }
             }
+            Action::DialBack(address, tokens) => self.dial_back(&address, tokens),
+            Action::TellStreams(number, streams) => self.tell_streams(number, &streams),
+            Action::Reach(stream, address) => self.reach(stream, address),
+            Action::TellTicket(number, stream, addresses) => {
+                self.tell_ticket(number, stream, addresses);
+            }
+            Action::Splice(stream) => self.splice(stream),
+            Action::EndStream(stream) => self.relaying.forget(stream),
             Action::Hang(number) => {
                 self.attempts.remove(&number);
                 self.lines.remove(&number);

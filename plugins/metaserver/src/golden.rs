@@ -16,16 +16,16 @@ use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::{
     CallOutcome, InterfaceReply, MeasuredTransfer, OfferedRoutine, PlaceAnswer, PlaceQuestion,
-    RanCall, Reply, ReportAnswer, ServerReport, ServerState,
+    RanCall, RelayToken, Reply, ReportAnswer, ServerReport, ServerState,
 };
 
 use crate::options::Settings;
-use crate::state::{LinkNumber, QuestionNumber, State};
+use crate::state::{LinkNumber, QuestionNumber, State, StreamEnd, StreamNumber};
 use crate::step::Action;
 
 #[test]
 fn golden_conversations() {
-    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 6);
+    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 8);
 }
 
 struct Play {
@@ -145,6 +145,8 @@ impl Conversation for Play {
         settings.join = list(&words, "join").into_iter().map(str::to_owned).collect();
         settings.members = list(&words, "members").into_iter().map(str::to_owned).collect();
         let size = |key, default| number(&words, key).map_or(default, |number| number as usize);
+        settings.relayed_max = size("relayed_max", settings.relayed_max);
+        settings.relayed_of_one_max = size("relayed_of_one_max", settings.relayed_of_one_max);
         settings.members_max = size("members_max", settings.members_max);
         settings.routines_of_one_max = size("routines_of_one_max", settings.routines_of_one_max);
         settings.interfaces_bytes_max = size("interfaces_bytes_max", settings.interfaces_bytes_max);
@@ -177,7 +179,9 @@ impl Play {
             }
             "open" => {
                 let is_old = words.contains(&"old");
-                let features = if is_old { Vec::new() } else { vec!["placement".to_owned()] };
+                let relays = words.contains(&"relays").then_some("relay");
+                let features = (!is_old).then_some("placement").into_iter().chain(relays);
+                let features: Vec<String> = features.map(str::to_owned).collect();
                 self.state.handle_open(now, link(), &features);
             }
             "lost" => {
@@ -197,6 +201,20 @@ impl Play {
                 };
                 self.state.handle_reply(now, link(), Reply::Reported(answer));
             }
+            "dial-back" => {
+                let count = number(words, "streams").unwrap_or(0.0) as u8;
+                let tokens = (0..count).map(|one| RelayToken([one; 32])).collect();
+                self.state.handle_reply(now, link(), Reply::DialBack(tokens));
+            }
+            "end" => {
+                let end = if words[2] == "server" { StreamEnd::Server } else { StreamEnd::Client };
+                self.state.handle_end(now, stream(words[1]), end);
+            }
+            "not-reached" => {
+                let error = Error::new(ErrorKind::Unreachable, "connect", "nobody listens");
+                self.state.handle_not_reached(stream(words[1]), error);
+            }
+            "flowed" => self.state.handle_flowed(stream(words[1])),
             "nonsense" => self.state.handle_reply(now, link(), Reply::Done),
             _ => self.ask(now, words),
         }
@@ -207,12 +225,14 @@ impl Play {
             "report" => {
                 let name = words[2].to_owned();
                 let mut report = report(words);
-                if report.addresses.is_empty() {
+                if report.addresses.is_empty() && !words.contains(&"nowhere") {
                     report.addresses.push(name.clone());
                 }
                 Request::Report(Box::new(ServerReport { name, ..report }))
             }
             "place" => Request::Place(Box::new(question(words))),
+            "relay" => Request::Relay(words[2].to_owned()),
+            "dials-back" => Request::DialBack,
             "servers" => Request::Servers { host: "c".to_owned(), site: String::new() },
             "outcome" => Request::Outcomes(vec![CallOutcome {
                 grant: told(words[2]),
@@ -230,6 +250,10 @@ impl Play {
         self.questions += 1;
         self.state.handle_asked(now, QuestionNumber(self.questions), asker(words[1]), request);
     }
+}
+
+fn stream(word: &str) -> StreamNumber {
+    StreamNumber(word.parse().unwrap())
 }
 
 fn question(words: &[&str]) -> PlaceQuestion {
@@ -267,6 +291,19 @@ fn show(state: &State, action: Action) -> Vec<String> {
             let kinds = lines.lines().map(|line| line.split('\t').next().unwrap_or_default());
             vec![format!("learned {}", kinds.collect::<Vec<_>>().join(" "))]
         }
+        Action::DialBack(address, tokens) => {
+            vec![format!("dial back to {address} for {} streams", tokens.len())]
+        }
+        Action::TellStreams(_, streams) => {
+            let numbers: Vec<String> = streams.iter().map(|one| one.0.to_string()).collect();
+            vec![format!("tell the server of {}", numbers.join(", "))]
+        }
+        Action::Reach(stream, address) => vec![format!("reach {address} for {}", stream.0)],
+        Action::TellTicket(_, stream, addresses) => {
+            vec![format!("ticket for {} at {addresses:?}", stream.0)]
+        }
+        Action::Splice(stream) => vec![format!("splice {}", stream.0)],
+        Action::EndStream(stream) => vec![format!("end {}", stream.0)],
         Action::Dial(number, address) => vec![format!("dial {} {address}", number.0)],
         Action::Hang(number) => vec![format!("hang {}", number.0)],
         Action::Ask(number, request) => vec![format!("to {}: {}", number.0, asked(&request))],

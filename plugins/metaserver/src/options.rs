@@ -31,6 +31,8 @@ pub struct Settings {
     pub report_ms: u64,
     pub patience_ms: u64,
     pub requests_max: usize,
+    pub relayed_max: usize,
+    pub relayed_of_one_max: usize,
 }
 
 impl Default for Settings {
@@ -55,6 +57,8 @@ impl Default for Settings {
             report_ms: 1000,
             patience_ms: 10_000,
             requests_max: 4096,
+            relayed_max: 1024,
+            relayed_of_one_max: 256,
         }
     }
 }

@@ -8,6 +8,7 @@
 mod catalogue;
 mod lessons;
 mod links;
+mod relay;
 mod servers;
 mod sites;
 
@@ -22,6 +23,7 @@ use farcall_wire::ServerReport;
 pub use catalogue::{Catalogue, Offer};
 pub use lessons::Lessons;
 pub use links::{DialLimits, LinkKind, LinkNumber, LinkState, Standing};
+pub use relay::{Relay, RelayedStream, StreamEnd, StreamNumber, StreamPhase};
 pub use servers::{KnownServer, Servers, Source};
 pub use sites::Sites;
 
@@ -58,6 +60,15 @@ pub struct Parked {
     pub request: Request,
 }
 
+/// How the node is told what others publish.
+#[derive(Debug, Default)]
+pub(crate) struct Telling {
+    /// When it may be told again.
+    pub(crate) at: Option<Instant>,
+    /// Whether they publish anything, as was told last.
+    pub(crate) has_told: bool,
+}
+
 /// All that a metaserver knows.
 pub struct State {
     pub(crate) settings: Settings,
@@ -69,14 +80,12 @@ pub struct State {
     pub(crate) catalogue: Catalogue,
     pub(crate) own: Own,
     pub(crate) links: Vec<LinkState>,
+    pub(crate) relay: Relay,
     pub(crate) parked: VecDeque<Parked>,
     pub(crate) owners: BTreeSet<(ConnectionId, GrantId)>,
-    /// When what others publish may be told again.
-    pub(crate) tell_at: Option<Instant>,
     /// What is to be written of what was learned.
     pub(crate) lessons: Lessons,
-    /// Whether others publish anything, as was told last.
-    pub(crate) has_told: bool,
+    pub(crate) telling: Telling,
     /// Whether others were there when somebody looked last, or have come since.
     pub(crate) has_others: bool,
     /// When servers were looked at last for those that are silent.
@@ -99,11 +108,11 @@ impl State {
             catalogue: Catalogue::new(settings.interfaces_bytes_max),
             own: Own::default(),
             links: joins.chain(members).collect(),
+            relay: Relay::default(),
             parked: VecDeque::new(),
             owners: BTreeSet::new(),
-            tell_at: None,
             lessons: Lessons::default(),
-            has_told: false,
+            telling: Telling::default(),
             has_others: false,
             looked_at: Instant::default(),
             out: VecDeque::new(),

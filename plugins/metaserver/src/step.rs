@@ -3,6 +3,7 @@
 mod links;
 mod own;
 mod questions;
+mod relay;
 mod reports;
 mod servers;
 
@@ -13,9 +14,9 @@ use farcall_base::{ConnectionId, Instant, Result};
 use farcall_placement::{GrantId, Outcome};
 use farcall_services::directory::ElsewhereRoutine;
 use farcall_services::placement::{Asker, PlacedRoutines, Request};
-use farcall_wire::{Reply, StateQuestion};
+use farcall_wire::{RelayToken, Reply, StateQuestion};
 
-use crate::state::{LinkNumber, QuestionNumber, State};
+use crate::state::{LinkNumber, QuestionNumber, State, StreamNumber};
 
 /// Time between two words on what others publish: servers that come and go cost no more.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -35,6 +36,18 @@ pub enum Action {
     Ask(LinkNumber, Box<farcall_wire::Request>),
     /// End a connection; it is known to be lost.
     Hang(LinkNumber),
+    /// Dial back for these streams to a dialled server, and have the own node adopt the sockets.
+    DialBack(String, Vec<RelayToken>),
+    /// Tell a server that it is to dial back for these streams.
+    TellStreams(QuestionNumber, Vec<StreamNumber>),
+    /// Reach the server of a stream; tell [`State::handle_end`] or [`State::handle_not_reached`].
+    Reach(StreamNumber, String),
+    /// Tell a client that it can dial its end of a stream, there too.
+    TellTicket(QuestionNumber, StreamNumber, Vec<String>),
+    /// Pass on what comes from either end of a stream; tell [`State::handle_flowed`].
+    Splice(StreamNumber),
+    /// Forget the ends of a stream.
+    EndStream(StreamNumber),
     /// Log that a server cannot be reached, by its address and why.
     Warn(String, String),
     /// Add these lines to what was learned.
@@ -67,6 +80,8 @@ impl State {
                 self.handle_outcomes(now, &asker, outcomes);
                 self.out.push_back(Action::Answer(number, Ok(Reply::Done)));
             }
+            Request::Relay(server) => self.handle_relay(now, number, &asker, &server),
+            Request::DialBack => self.handle_dial_back(number, &asker),
             request => self.ask_when_fresh(now, number, asker, request),
         }
         self.settle(now);
@@ -84,13 +99,15 @@ impl State {
             self.placement.handle_outcome(&nothing);
         }
         self.lose_reporter(now, connection);
+        self.lose_streams(connection);
         self.settle(now);
     }
 
     /// When [`State::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
         let look = self.is_awake().then(|| self.looked_at + LOOK_EVERY);
-        self.next_own().into_iter().chain(self.tell_at).chain(look).chain(self.next_link()).min()
+        let dialled = self.next_link().into_iter().chain(self.next_stream());
+        self.next_own().into_iter().chain(self.telling.at).chain(look).chain(dialled).min()
     }
 
     /// Time went by.
@@ -100,6 +117,7 @@ impl State {
             self.look_at_servers(now);
         }
         self.tick_links(now);
+        self.tick_streams(now);
         self.tick_own(now);
         self.settle(now);
     }
@@ -107,11 +125,11 @@ impl State {
     /// Tells what others publish, if that is another than it was, though not all the time.
     fn settle(&mut self, now: Instant) {
         self.out.extend(self.lessons.take().map(Action::Learned));
-        let may_tell = self.tell_at.is_none_or(|at| at <= now);
+        let may_tell = self.telling.at.is_none_or(|at| at <= now);
         if !may_tell {
             return;
         }
-        self.tell_at = None;
+        self.telling.at = None;
         if self.catalogue.changed && self.own.report.is_none() {
             // What this node publishes itself is told as its own.
             return self.ask_own(now);
@@ -120,10 +138,10 @@ impl State {
             let own = self.servers.get(&self.own.name).map(|own| &own.routines);
             let placed = self.catalogue.placed(own.unwrap_or(&Default::default()));
             let elsewhere = self.catalogue.elsewhere();
-            let has_told = std::mem::replace(&mut self.has_told, !elsewhere.is_empty());
-            if has_told || self.has_told {
+            let has_told = std::mem::replace(&mut self.telling.has_told, !elsewhere.is_empty());
+            if has_told || self.telling.has_told {
                 self.out.push_back(Action::Tell(Arc::new(placed), elsewhere));
-                self.tell_at = Some(now + TELL_EVERY);
+                self.telling.at = Some(now + TELL_EVERY);
             }
         }
     }
@@ -131,8 +149,8 @@ impl State {
     /// What was told last did not arrive.
     pub fn tell_again(&mut self, now: Instant) {
         self.catalogue.changed = true;
-        self.has_told = true;
-        self.tell_at = Some(now + TELL_EVERY);
+        self.telling.has_told = true;
+        self.telling.at = Some(now + TELL_EVERY);
     }
 
     /// Whether anything is to be known: others, or somebody who asked lately.

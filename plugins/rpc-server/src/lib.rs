@@ -213,7 +213,8 @@ impl Plugin for RpcServer {
         let messages_max = self.options.messages_max.saturating_add(1);
         let (sender, receiver, stop) = driver_mailbox(messages_max, driver::Message::Stop)?;
         let listeners = (self.transports.listen)(&self.options)?;
-        let addresses = listeners.iter().map(|listener| listener.address()).collect();
+        let listening = listeners.iter().filter(|listener| listener.joined_name().is_none());
+        let addresses = listening.map(|listener| listener.address()).collect();
         let services = driver::Services {
             directory: context.service::<DirectoryHandle>(directory::SLOT)?,
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,

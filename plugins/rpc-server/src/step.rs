@@ -16,7 +16,7 @@ use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
     CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
-    PUBLISHED_PIECES, RESOURCES, Role, STATUS, URLS,
+    PUBLISHED_PIECES, RELAY, RESOURCES, Role, STATUS, URLS,
 };
 
 use crate::access::Rights;
@@ -116,6 +116,7 @@ impl Server {
             CALLBACKS,
             RESOURCES,
             PLACEMENT,
+            RELAY,
         ]
         .into_iter()
         .chain(objects);

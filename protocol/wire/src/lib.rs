@@ -14,6 +14,7 @@ mod pilot;
 mod placement;
 mod plain;
 mod reader;
+mod relay;
 mod request;
 mod resources;
 mod run_timeout;
@@ -50,6 +51,7 @@ pub use plain::{
     encode_result,
 };
 pub use reader::{FrameReader, Step};
+pub use relay::{DIAL_BACK_MAX, RELAY, RELAY_HEAD_BYTES, RELAY_PREFACE, RelayTicket, RelayToken};
 pub use request::{
     ENDED_CALLS, HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order,
     PUBLISHED_FILES, PUBLISHED_PIECES, Publication, PublishedFile, PublishedFiles, PublishedPiece,

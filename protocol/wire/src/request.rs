@@ -9,6 +9,7 @@ use crate::message::{Failure, call_id};
 use crate::placement::{
     CallOutcome, PlaceAnswer, PlaceQuestion, ReportAnswer, ServerReport, ServerState, StateQuestion,
 };
+use crate::relay::{RelayTicket, RelayToken};
 use crate::resources::AskedResources;
 use crate::status::Status;
 
@@ -71,6 +72,14 @@ pub enum Request {
     /// site of the asker. Answer: [`Reply::Servers`].
     #[n(15)]
     Servers(#[n(0)] String, #[n(1)] String),
+    /// Servers that named [`crate::RELAY`] only: lead me to the server of this name. Answer:
+    /// [`Reply::Relay`].
+    #[n(18)]
+    Relay(#[n(0)] String),
+    /// Servers that named [`crate::RELAY`] only, from a server that joined: which streams am I to
+    /// dial? Answered when there is one: [`Reply::DialBack`].
+    #[n(19)]
+    DialBack,
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).
@@ -306,6 +315,12 @@ pub enum Reply {
     /// The servers that are known.
     #[n(11)]
     Servers(#[n(0)] Vec<ServerState>),
+    /// The client can dial its end of a stream.
+    #[n(18)]
+    Relay(#[n(0)] RelayTicket),
+    /// The server's ends of streams, which it is to dial.
+    #[n(19)]
+    DialBack(#[n(0)] Vec<RelayToken>),
 }
 
 pub(crate) mod object_id {

@@ -52,7 +52,7 @@ impl Shown for Reply {
         match self {
             // What is read of a failure is the error made of it, whose texts are printable, as
             // those of every error.
-            Reply::Failed(_) | Reply::Done | Reply::Loaded(_) => {}
+            Reply::Failed(_) | Reply::Done | Reply::Loaded(_) | Reply::DialBack(_) => {}
             Reply::Interface(one) => one.make_printable(),
             Reply::List(list) => all(list),
             Reply::Modules(list) => all(list),
@@ -62,6 +62,7 @@ impl Shown for Reply {
             Reply::State(report) => report.make_printable(),
             Reply::Placed(answer) => answer.make_printable(),
             Reply::Servers(list) => all(list),
+            Reply::Relay(ticket) => ticket.addresses.iter_mut().for_each(line),
         }
     }
 }
@@ -222,6 +223,7 @@ impl Shown for ServerState {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::{RelayTicket, RelayToken};
 
     const MARK: &str = "x\u{1b}]0;y\u{7}\u{9b}\u{202e}\u{2028}";
 
@@ -339,6 +341,7 @@ mod tests {
             is_placed: Some(true),
         };
         let report = ModuleReport { module: text(), routines: 0, warnings: text(), failure: None };
+        let ticket = RelayTicket { token: RelayToken([0; 32]), addresses: vec![text()] };
         let replies = [
             (Reply::Status(Box::new(status())), 19),
             (Reply::Kept(vec![kept()]), 4),
@@ -349,6 +352,7 @@ mod tests {
             (Reply::State(Box::new(server())), 9),
             (Reply::Placed(Box::new(placed())), 5),
             (Reply::Servers(vec![known()]), 4),
+            (Reply::Relay(ticket), 1),
         ];
         const WRITTEN: &str = "x\\\\x1b]0;y\\\\x07\\\\x9b\\\\u{202e}\\\\u{2028}";
         for (reply, texts) in replies {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::stream::{ByteStream, Peer, Proof};
+use farcall_wire::{RELAY_HEAD_BYTES, RelayToken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
@@ -40,23 +41,77 @@ pub fn connect(
     credentials: Option<&Path>,
     timeout: Duration,
 ) -> Result<Box<dyn ByteStream>> {
-    let mut places = credentials.map_or_else(default_credentials, |path| vec![path.to_owned()]);
     let deadline = Instant::now() + timeout;
+    let at = |trouble: Error| trouble.with("host", host).with("port", port);
+    shown(credentials, at, |config| connect_with(config, host, port, deadline))
+}
+
+/// The same for a server that `reach` leads to, as often as it is asked, by a socket and words for
+/// people that say where it goes. `host` is a host that the server's certificate names.
+///
+/// # Errors
+/// As [`connect`], and what `reach` says.
+pub fn connect_through(
+    host: &str,
+    credentials: Option<&Path>,
+    timeout: Duration,
+    reach: impl Fn() -> Result<(OwnedFd, String)>,
+) -> Result<Box<dyn ByteStream>> {
+    let deadline = Instant::now() + timeout;
+    let at = |trouble: Error| trouble.with("host", host);
+    shown(credentials, at, |config| prove(config, host, deadline, |_| reach()))
+}
+
+/// A TCP connection to a port over which nothing has been said.
+///
+/// # Errors
+/// `Unreachable`, `TimedOut`.
+pub fn reach_port(host: &str, port: u16, timeout: Duration) -> Result<OwnedFd> {
+    let reached = reach(host, port, Instant::now() + timeout);
+    reached.map(|(socket, _)| socket).map_err(|error| error.with("host", host).with("port", port))
+}
+
+/// The same to a metaserver: it is one end of the relayed stream with this token.
+///
+/// # Errors
+/// As [`reach_port`].
+pub fn reach_stream(
+    host: &str,
+    port: u16,
+    token: &RelayToken,
+    timeout: Duration,
+) -> Result<OwnedFd> {
+    let stream = reach_port(host, port, timeout)?;
+    // What is sent first fits into any socket's buffer.
+    let sent = socket::send(&stream, &token.head());
+    let lost = |error: io::Error| {
+        Error::new(ErrorKind::ConnectionLost, OPERATION, format!("the connection broke: {error}"))
+    };
+    match sent.map_err(lost)? {
+        RELAY_HEAD_BYTES => Ok(stream),
+        _ => Err(Error::internal(OPERATION, "a fresh socket took only a part of what was sent")),
+    }
+}
+
+/// Connects, and shows what is in `credentials`. What is wrong with them says where that was.
+fn shown(
+    credentials: Option<&Path>,
+    at: impl Fn(Error) -> Error,
+    connect: impl Fn(Arc<ClientConfig>) -> Result<Box<dyn ByteStream>>,
+) -> Result<Box<dyn ByteStream>> {
+    let mut places = credentials.map_or_else(default_credentials, |path| vec![path.to_owned()]);
     if !places.iter().any(|place| place.is_dir()) {
         // The first of them is where it is missed.
         places.truncate(1);
         let credentials = Credentials::read(&places[0], Whose::User)?;
-        return connect_with(config::client(&credentials)?, host, port, deadline);
+        return connect(config::client(&credentials)?);
     }
     let choice = Arc::new(Choice::between(&places)?);
-    let mut reached = connect_with(config::client_by(&choice)?, host, port, deadline);
+    let mut reached = connect(config::client_by(&choice)?);
     if reached.is_err() && choice.knows_more() {
-        reached = connect_with(config::client_by(&choice)?, host, port, deadline);
+        reached = connect(config::client_by(&choice)?);
     }
-    reached.map_err(|error| match choice.take_trouble() {
-        Some(trouble) => trouble.with("host", host).with("port", port),
-        None => error,
-    })
+    reached.map_err(|error| choice.take_trouble().map_or(error, at))
 }
 
 /// The same over a stream socket behind which somebody passes bytes on to the server called `host`;

@@ -104,7 +104,7 @@ fn left() -> Error {
     )
 }
 
-fn broken(error: &io::Error) -> Error {
+pub fn broken(error: &io::Error) -> Error {
     Error::new(
         ErrorKind::ConnectionLost,
         "secure the connection",

@@ -16,13 +16,14 @@ mod pending;
 mod private_file;
 mod records;
 mod refusal;
+mod relayed;
 mod revocation;
 mod socket;
 mod stream;
 
 pub use certificate::{Certificate, Role, date, is_host, is_name, is_server_name};
 pub use choice::files_at;
-pub use connect::{connect, connect_over};
+pub use connect::{connect, connect_over, connect_through, reach_port, reach_stream};
 pub use credentials::{AuthorityFile, Credentials, Whose, default_credentials};
 pub use listener::{Listener, ListenerLimits};
 pub use revocation::ServerFiles;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_link::stream::{self, ByteStream, Peer};
+use farcall_link::stream::{self, ByteStream, Peer, Proof, RelayedSocket};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -21,9 +21,11 @@ use rustix::time::{
 use rustls::server::UnbufferedServerConnection;
 
 use crate::certificate::Certificate;
-use crate::handshake::{Handshake, Progress};
+use crate::credentials::{Credentials, Whose};
+use crate::handshake::{Handshake, Progress, broken};
 use crate::pending::{PendingHandshake, PendingHandshakes};
 use crate::refusal::View;
+use crate::relayed::{Opening, Seen};
 use crate::revocation::{Guard, Revocations, ServerFiles};
 use crate::socket;
 use crate::stream::TlsByteStream;
@@ -50,11 +52,11 @@ pub struct ListenerLimits {
     pub silence_max: Duration,
 }
 
-/// A listening port. Every stream it accepts reports what the certificate proves that its other end
+/// A listening port, or the place where sockets are brought to. Every stream it accepts reports what the certificate proves that its other end
 /// showed: a user's name, or a server's hosts.
 pub struct Listener {
-    socket: TcpListener,
-    address: SocketAddr,
+    /// Nobody can connect without it.
+    port: Option<(TcpListener, SocketAddr)>,
     /// As the manifest or the person wrote it: the name in the certificate is the one to connect
     /// by.
     host: String,
@@ -65,6 +67,7 @@ pub struct Listener {
     pending: PendingHandshakes,
     next: u64,
     known: VecDeque<Box<dyn ByteStream>>,
+    relayed: VecDeque<RelayedSocket>,
     refused: VecDeque<Error>,
     /// The clock was set to ring at once.
     rings: bool,
@@ -82,7 +85,7 @@ impl Listener {
         files: ServerFiles,
         limits: ListenerLimits,
     ) -> Result<Listener> {
-        let revocations = Arc::new(Revocations::read(files)?);
+        let revocations = Revocations::read(files)?;
         let explain = |error| explain(host, port, error);
         let socket = TcpListener::bind((host, port)).map_err(explain)?;
         socket.set_nonblocking(true).map_err(explain)?;
@@ -90,33 +93,56 @@ impl Listener {
         // second later.
         rustix::net::listen(&socket, QUEUE_MAX).map_err(|errno| explain(errno.into()))?;
         let address = socket.local_addr().map_err(explain)?;
-        let system = |errno: rustix::io::Errno| explain(errno.into());
-        let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
+        let mut listener = Listener::new(host, revocations, limits).map_err(explain)?;
+        watch(&listener.poller, &socket, SOCKET, epoll::EventFlags::IN).map_err(explain)?;
+        listener.port = Some((socket, address));
+        Ok(listener)
+    }
+
+    /// Serves those whose sockets are brought here ([`stream::Listener::adopt`]), and listens
+    /// nowhere: for a server that only metaservers reach.
+    ///
+    /// # Errors
+    /// As `Credentials::read`; `PermissionDenied` for a certificate that names no single host.
+    pub fn of_joined(files: ServerFiles, limits: ListenerLimits) -> Result<Listener> {
+        let host = Credentials::read(&files.credentials, Whose::Server)?.certificate.proof()?;
+        let Proof::Server { hosts, .. } = host else {
+            let message = "the certificate is a user's, and a server is to be named by it";
+            return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
+                .with("path", files.credentials.display())
+                .fix("create a server's: farcall ca server HOST"));
+        };
+        let host = hosts.first().unwrap_or_default();
+        let revocations = Revocations::read(files)?;
+        let made = Listener::new(&host, revocations, limits);
+        made.map_err(|error| Error::system(OPERATION, error))
+    }
+
+    fn new(host: &str, revocations: Revocations, limits: ListenerLimits) -> io::Result<Listener> {
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let clock = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(system)?;
-        watch(&poller, &socket, SOCKET, epoll::EventFlags::IN).map_err(explain)?;
-        watch(&poller, &clock, CLOCK, epoll::EventFlags::IN).map_err(explain)?;
-        let (known, refused) = Default::default();
-        let host = host.to_owned();
+        let clock = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        watch(&poller, &clock, CLOCK, epoll::EventFlags::IN)?;
+        let (known, relayed, refused) = Default::default();
         Ok(Listener {
-            socket,
-            address,
-            host,
+            port: None,
+            host: host.to_owned(),
             limits,
-            revocations,
+            revocations: Arc::new(revocations),
             poller,
             clock,
             pending: PendingHandshakes::new(limits.handshakes_max),
             next: FIRST,
             known,
+            relayed,
             refused,
             rings: false,
         })
     }
 
-    /// The port, where any was asked for.
+    /// The port, where any was asked for; 0 where it listens at none.
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.port.as_ref().map_or(0, |(_, address)| address.port())
     }
 
     #[cfg(test)]
@@ -140,8 +166,9 @@ impl Listener {
 
     fn take_strangers(&mut self) -> io::Result<()> {
         for _ in 0..ACCEPTS_MAX {
-            match self.socket.accept() {
-                Ok((socket, peer)) => self.begin(socket.into(), peer),
+            let Some((socket, _)) = &self.port else { return Ok(()) };
+            match socket.accept() {
+                Ok((socket, peer)) => self.begin(socket.into(), peer, Opening::Unknown),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if vanished(&error) => {}
                 Err(error) => return Err(error),
@@ -150,7 +177,7 @@ impl Listener {
         Ok(())
     }
 
-    fn begin(&mut self, socket: OwnedFd, peer: SocketAddr) {
+    fn begin(&mut self, socket: OwnedFd, peer: SocketAddr, opening: Opening) {
         let engine = self.revocations.config().and_then(|config| {
             UnbufferedServerConnection::new(config)
                 .map_err(|error| Error::internal("secure the connection", error.to_string()))
@@ -169,9 +196,9 @@ impl Listener {
         self.next += 1;
         let until = Instant::now() + self.limits.handshake_max;
         let handshake = Box::new(Handshake::new(engine));
-        if let Some(evicted) =
-            self.pending.begin(number, PendingHandshake { socket, peer, until, handshake })
-        {
+        let is_relayed = matches!(opening, Opening::Tls);
+        let pending = PendingHandshake { socket, peer, until, opening, is_relayed, handshake };
+        if let Some(evicted) = self.pending.begin(number, pending) {
             self.refuse(crowded(self.limits.handshakes_max), evicted.peer);
         }
         self.set_clock();
@@ -179,11 +206,17 @@ impl Listener {
 
     fn go_on(&mut self, number: u64) {
         let Some(mut stranger) = self.pending.take(number) else { return };
+        match stranger.opening.look(&stranger.socket) {
+            Ok(Seen::Tls) => {}
+            Ok(Seen::Less) => return self.pending.go_on(number, stranger),
+            Ok(Seen::Token(token)) => return self.take_token(token, stranger),
+            Err(error) => return self.refuse(broken(&error), stranger.peer),
+        }
         let presented = std::cell::OnceCell::new();
         let view = || View::Server(presented.get_or_init(|| self.revocations.presented()).as_ref());
         match stranger.handshake.advance(&stranger.socket, view) {
             Ok(Progress::Done) => {
-                self.hand_over(*stranger.handshake, stranger.socket, stranger.peer)
+                self.hand_over(stranger);
             }
             Ok(progress) => {
                 let flags = match progress {
@@ -206,12 +239,19 @@ impl Listener {
         }
     }
 
-    fn hand_over(
-        &mut self,
-        handshake: Handshake<UnbufferedServerConnection>,
-        socket: OwnedFd,
-        peer: SocketAddr,
-    ) {
+    /// One end of a relayed stream is for somebody else.
+    fn take_token(&mut self, token: [u8; 32], stranger: PendingHandshake) {
+        let PendingHandshake { socket, peer, .. } = stranger;
+        let _ = epoll::delete(&self.poller, &socket);
+        // The thread that accepts takes all of them at once.
+        if self.relayed.len() >= self.limits.handshakes_max {
+            self.relayed.pop_front();
+        }
+        self.relayed.push_back(RelayedSocket { token, socket, peer: peer.to_string() });
+    }
+
+    fn hand_over(&mut self, stranger: PendingHandshake) {
+        let PendingHandshake { socket, peer, handshake, is_relayed, .. } = stranger;
         let _ = epoll::delete(&self.poller, &socket);
         let shown = handshake.engine().peer_certificates().and_then(|chain| chain.first());
         let no_certificate = || {
@@ -222,7 +262,8 @@ impl Listener {
             Ok((proof, certificate)) => {
                 self.pending.completed(peer, Instant::now());
                 let guard = Guard::new(self.revocations.clone(), certificate);
-                let peer = Peer { address: peer.to_string(), proof };
+                let way = if is_relayed { " (relayed)" } else { "" };
+                let peer = Peer { address: format!("{peer}{way}"), proof };
                 self.known.push_back(Box::new(TlsByteStream::new(
                     handshake.into_records(),
                     socket,
@@ -349,7 +390,29 @@ impl stream::Listener for Listener {
     fn address(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        format!("tls://{host}:{}", self.address.port())
+        match &self.port {
+            Some((_, address)) => format!("tls://{host}:{}", address.port()),
+            None => format!("tls://{host}"),
+        }
+    }
+
+    fn take_relayed(&mut self) -> Option<RelayedSocket> {
+        self.relayed.pop_front()
+    }
+
+    fn adopts(&self) -> bool {
+        true
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<()> {
+        let peer = rustix::net::getpeername(&socket)?;
+        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+        self.begin(socket, peer.ok_or(io::ErrorKind::Unsupported)?, Opening::Tls);
+        Ok(())
+    }
+
+    fn joined_name(&self) -> Option<String> {
+        self.port.is_none().then(|| self.address())
     }
 
     fn is_revoked(&self, certificate: &str) -> bool {

@@ -14,6 +14,7 @@ use farcall_base::Crowd;
 use rustls::server::UnbufferedServerConnection;
 
 use crate::handshake::Handshake;
+use crate::relayed::Opening;
 
 /// Of the table, what known addresses keep: one place in so many.
 const KNOWN_SHARE: usize = 4;
@@ -27,6 +28,9 @@ pub struct PendingHandshake {
     pub socket: OwnedFd,
     pub peer: SocketAddr,
     pub until: Instant,
+    pub opening: Opening,
+    /// A metaserver led it here.
+    pub is_relayed: bool,
     pub handshake: Box<Handshake<UnbufferedServerConnection>>,
 }
 

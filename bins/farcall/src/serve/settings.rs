@@ -13,7 +13,7 @@ use farcall_spawner_local::Inspector;
 use super::arguments::ServeArguments;
 use super::folder::PrivateFolder;
 use super::plugins;
-use crate::transports::given;
+use crate::transports::{JOINED, given};
 
 /// The manifest that was named, or the default one, with what the command line says.
 pub(super) fn completed_manifest(
@@ -91,6 +91,7 @@ fn override_options(
     if let Some(name) = arguments.name_in_list() {
         override_list_options(manifest, name)?;
     }
+    take_led(manifest)?;
     if let Some(address) = &arguments.metrics {
         manifest.override_options(
             "metrics",
@@ -121,6 +122,26 @@ fn learned_file() -> Option<PathBuf> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
     let host: String = host.chars().map(plain).take(64).collect();
     Some(farcall_rpc_server::user_state_folder()?.join("learned").join(host))
+}
+
+/// A server that joins another over a network and listens at no port takes the clients that are led
+/// to it.
+fn take_led(manifest: &mut Manifest) -> Result<()> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_metaserver::SLOT);
+    let known =
+        entry.map(|entry| farcall_metaserver::Settings::read(&entry.options)).transpose()?;
+    let joins = known.is_some_and(|known| known.join.iter().any(|one| one.starts_with("tls://")));
+    let mut listen = server_options(manifest)?.listen;
+    if !joins || listen.iter().any(|address| address.starts_with("tls:")) {
+        return Ok(());
+    }
+    if listen.is_empty() {
+        let default = farcall_transport_unix::default_socket_path();
+        listen.push(format!("unix:{}", default.display()));
+    }
+    listen.push(JOINED.to_owned());
+    let text = format!("listen = {}", toml_list(&listen));
+    manifest.override_options("rpc-server", "--join", &text)
 }
 
 /// What the server itself reads from the manifest.

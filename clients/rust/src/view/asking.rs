@@ -76,6 +76,11 @@ impl View {
         std::iter::once(None).chain(others).collect()
     }
 
+    /// Metaservers that answers named.
+    pub fn other_askers(&self) -> Vec<Arc<Server>> {
+        lock(&self.askers.named).clone()
+    }
+
     /// The one to be asked: the server that was connected to, unless that is gone for good and
     /// another can be reached.
     pub fn asker(self: &Arc<View>) -> Arc<Session> {

@@ -2,15 +2,15 @@
 //! wanted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::Failure;
 
-use super::{Dialing, View, lock, own_host};
+use super::{Dialing, View, lock, own_host, relay};
 use crate::address::Address;
-use crate::dial::{self, ConnectOptions};
+use crate::dial::{self, ConnectOptions, Reached};
 use crate::listed::Way;
 use crate::session::Session;
 
@@ -79,6 +79,11 @@ impl Server {
         host.clone_into(&mut place.host);
     }
 
+    /// Where it is reached.
+    pub fn addresses(&self) -> Vec<String> {
+        lock(&self.place).addresses.clone()
+    }
+
     /// Whether this is its name, or one of its addresses.
     pub fn is_called(&self, name: &str) -> bool {
         &*self.name == name || lock(&self.place).addresses.iter().any(|address| address == name)
@@ -134,10 +139,14 @@ impl Server {
         let first = view.fresh_numbers();
         let owner = Arc::downgrade(view);
         let dial = move || {
+            let dialing = Dial { addresses: &addresses, host: &host, home: home.as_ref() };
             let made = match server.way() {
                 Some(way) => way.go(&server.name, first),
-                None => Dial { addresses: &addresses, host: &host, home: home.as_ref() }
+                None => dialing
                     .go(&options, first)
+                    .or_else(|error| {
+                        server.be_led(&owner, &dialing, &options, first).unwrap_or(Err(error))
+                    })
                     .map_err(|error| error.with("server", &server.name)),
             };
             if let (Ok(session), Some(view)) = (&made, owner.upgrade()) {
@@ -238,6 +247,33 @@ fn nowhere() -> Place {
     Place { addresses: Vec::new(), host: String::new(), line: Line::Away }
 }
 
+impl Server {
+    /// Reaches it through a metaserver; nothing where none can lead there.
+    fn be_led(
+        &self,
+        view: &Weak<View>,
+        dialing: &Dial<'_>,
+        options: &ConnectOptions,
+        first: u64,
+    ) -> Option<Result<Arc<Session>>> {
+        let host = relay::host_of(&self.name)?;
+        view.upgrade().filter(|view| view.has_relays())?;
+        // What shows who we are is shown over TLS, as to any server that is reached so.
+        let shown = Address::Tls { host: host.clone(), port: 1 };
+        let options = dialing.options(&shown, options);
+        let view = view.clone();
+        let name = self.name.clone();
+        let lead = move |time| relay::lead(&view, &name, time);
+        let begun = Instant::now();
+        let compression = match dial::given_compression() {
+            Ok(compression) => compression,
+            Err(error) => return Some(Err(error)),
+        };
+        let reached = dial::reach_through((&host, &self.name), &options, compression, lead);
+        Some(reached.and_then(|reached| greet(reached, &options, begun.elapsed(), first)))
+    }
+}
+
 /// What is dialed.
 struct Dial<'a> {
     addresses: &'a [String],
@@ -297,6 +333,16 @@ pub fn dial_one(address: &Address, options: &ConnectOptions, first: u64) -> Resu
     let reached = dial::reach(address, options, compression)?;
     // What ssh asks the user for is not the server's time.
     let waited = if matches!(address, Address::Ssh(_)) { Duration::ZERO } else { begun.elapsed() };
+    greet(reached, options, waited, first)
+}
+
+fn greet(
+    reached: Reached,
+    options: &ConnectOptions,
+    waited: Duration,
+    first: u64,
+) -> Result<Arc<Session>> {
+    let compression = dial::given_compression()?;
     let left = options.greeting().saturating_sub(waited);
     let patience =
         dial::Patience { greeting: left, answers: options.timeout, until: options.until };

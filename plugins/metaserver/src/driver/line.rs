@@ -9,7 +9,9 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_link::memory::Space;
 use farcall_link::stream::ByteStream;
 use farcall_link::{Control, FrameHandler, Link, QUEUE_BYTES, Received};
-use farcall_wire::{ByteOrder, FrameHeader, Hello, HelloLimits, PLACEMENT, Reply, Request, Role};
+use farcall_wire::{
+    ByteOrder, FrameHeader, Hello, HelloLimits, PLACEMENT, RELAY, Reply, Request, Role,
+};
 use rustix::event::{PollFd, PollFlags};
 
 /// Bytes taken before others have their turn.
@@ -39,7 +41,7 @@ impl Line {
             role: Role::Client,
             byte_order: ByteOrder::NATIVE,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-            features: vec![PLACEMENT.to_owned()],
+            features: vec![PLACEMENT.to_owned(), RELAY.to_owned()],
             limits: HelloLimits { control_bytes_max: ANSWER_BYTES_MAX, ..HelloLimits::default() },
             host: String::new(),
             principal: None,

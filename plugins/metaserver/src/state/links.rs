@@ -39,6 +39,15 @@ impl DialLimits {
     pub const LAST: Duration = Duration::from_secs(30);
 }
 
+/// Clients that a metaserver leads to this node, which dials its ends of their streams.
+#[derive(Debug, Default)]
+pub struct Led {
+    /// Whether it does.
+    pub dials_back: bool,
+    /// When it is to be asked for streams.
+    pub waits_from: Option<Instant>,
+}
+
 /// A dialled server.
 #[derive(Debug)]
 pub struct LinkState {
@@ -58,6 +67,8 @@ pub struct LinkState {
     pub asked: Option<Instant>,
     /// When it was asked or told something last.
     pub last: Option<Instant>,
+    /// Join: the clients that it leads here.
+    pub led: Led,
     /// Join: whether it wants to know all that this node publishes.
     pub wants_offers: bool,
     /// Join: contracts whose interfaces it wants; Member: those that are wanted of it.
@@ -86,6 +97,7 @@ impl LinkState {
             warned: None,
             asked: None,
             last: None,
+            led: Led::default(),
             wants_offers: true,
             wanted: Vec::new(),
             interfaces: Vec::new(),
@@ -102,6 +114,7 @@ impl LinkState {
         self.standing = Standing::Waits(now + self.pause);
         self.trouble = Some(trouble);
         self.asked = None;
+        self.led = Led::default();
         self.wants_offers = true;
         self.wanted.clear();
         self.interfaces.clear();

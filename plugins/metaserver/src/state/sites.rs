@@ -38,6 +38,16 @@ impl Sites {
         SiteId(number)
     }
 
+    /// The site of a server. The way to one that clients reach through this node alone is another
+    /// way than that to its neighbors.
+    pub fn of_server(&mut self, host: &str, site: &str, is_relayed: bool) -> SiteId {
+        if !is_relayed {
+            return self.of(host, site, "");
+        }
+        let name = if site.is_empty() { host } else { site };
+        self.of(&format!("{name} (relayed)"), "", "")
+    }
+
     /// What a site is called; nothing for what a user says of itself, and for those that found no
     /// place.
     pub fn name(&self, site: SiteId) -> Option<&str> {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
-use farcall_wire::{InterfaceReply, PLACEMENT, Reply, Request, ServerReport, StateQuestion};
+use farcall_wire::{
+    DIAL_BACK_MAX, InterfaceReply, PLACEMENT, RELAY, RelayToken, Reply, Request, ServerReport,
+    StateQuestion,
+};
 
 use super::Action;
 use crate::milliseconds;
@@ -13,6 +16,8 @@ use crate::state::{LinkKind, LinkNumber, LinkState, Source, Standing, State};
 const REPORT_LEAST: Duration = Duration::from_millis(200);
 /// Time between two questions to a member.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Time after which a metaserver that had no room is asked again for clients that it leads here.
+const WAIT_AGAIN: Duration = Duration::from_secs(5);
 /// Servers that are dialled at a time.
 const DIALS_MAX: usize = 32;
 /// Calls and grants that wait to be told.
@@ -31,6 +36,9 @@ impl State {
         let Some(link) = self.links.get_mut(number.0) else { return };
         link.open();
         link.last = None;
+        let may_wait = link.kind == LinkKind::Join && link.address.starts_with("tls://");
+        link.led.dials_back = may_wait && features.iter().any(|feature| feature == RELAY);
+        link.led.waits_from = link.led.dials_back.then_some(now);
         self.tick_links(now);
         self.tick_own(now);
     }
@@ -59,6 +67,9 @@ impl State {
     /// A dialled server answers.
     pub fn handle_reply(&mut self, now: Instant, number: LinkNumber, reply: Reply) {
         let Some(link) = self.links.get_mut(number.0) else { return };
+        if let Reply::DialBack(tokens) = reply {
+            return self.dial_back(now, number, tokens);
+        }
         link.asked = None;
         match (link.kind, reply) {
             (LinkKind::Join, Reply::Reported(answer)) => {
@@ -102,6 +113,21 @@ impl State {
             }
         }
         self.settle(now);
+    }
+
+    /// A metaserver has clients for this server, which it is to dial.
+    fn dial_back(&mut self, now: Instant, number: LinkNumber, mut tokens: Vec<RelayToken>) {
+        let Some(link) = self.links.get_mut(number.0).filter(|link| link.led.dials_back) else {
+            return;
+        };
+        if tokens.is_empty() {
+            // Too many others wait there.
+            link.led.waits_from = Some(now + WAIT_AGAIN);
+            return;
+        }
+        tokens.truncate(DIAL_BACK_MAX);
+        self.out.push_back(Action::DialBack(link.address.clone(), tokens));
+        self.out.push_back(Action::Ask(number, Box::new(Request::DialBack)));
     }
 
     /// A member says how it is.
@@ -163,6 +189,10 @@ impl State {
                 continue;
             }
             let mut report = (**own).clone();
+            if link.address.starts_with("tls://") {
+                // Clients of other hosts have no use for this one's sockets.
+                report.addresses.retain(|address| !address.starts_with("unix:"));
+            }
             report.offers = link.wants_offers.then(|| {
                 let all = offers.into_iter().flatten();
                 all.map(|offer| farcall_wire::OfferedRoutine {
@@ -198,7 +228,8 @@ impl State {
             }
             (Standing::Open, None) => None,
         });
-        due.min()
+        let waits = self.links.iter().filter_map(|link| link.led.waits_from);
+        due.chain(waits).min()
     }
 
     pub(super) fn tick_links(&mut self, now: Instant) {
@@ -207,6 +238,11 @@ impl State {
         let mut may_dial = DIALS_MAX.saturating_sub(dials.count());
         for number in 0..self.links.len() {
             let link = &mut self.links[number];
+            if link.led.waits_from.is_some_and(|from| from <= now) {
+                link.led.waits_from = None;
+                let ask = Action::Ask(LinkNumber(number), Box::new(Request::DialBack));
+                self.out.push_back(ask);
+            }
             match (link.standing, link.asked) {
                 (Standing::Waits(until), _) if until <= now && may_dial > 0 => {
                     may_dial -= 1;

@@ -69,8 +69,11 @@ impl State {
         if !settings.addresses.is_empty() {
             report.addresses.clone_from(&settings.addresses);
         }
-        let first = report.addresses.first().cloned().unwrap_or_default();
-        report.name = if settings.name.is_empty() { first } else { settings.name.clone() };
+        if !settings.name.is_empty() {
+            report.name.clone_from(&settings.name);
+        } else if report.name.is_empty() {
+            report.name = report.addresses.first().cloned().unwrap_or_default();
+        }
         report.site.clone_from(&settings.site);
         report.metaservers.clone_from(&settings.join);
         self.own.name.clone_from(&report.name);

@@ -47,7 +47,7 @@ impl State {
             Request::Servers { host, site } => {
                 Ok(Reply::Servers(self.all_servers(now, asker, &host, &site)))
             }
-            Request::Report(_) | Request::Outcomes(_) => {
+            Request::Report(_) | Request::Outcomes(_) | Request::Relay(_) | Request::DialBack => {
                 Err(Error::internal("place a call", "it needs no word of the own node"))
             }
         };

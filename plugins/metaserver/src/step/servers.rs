@@ -173,7 +173,7 @@ impl State {
         news: News,
     ) -> Report {
         Report {
-            site: self.sites.of(&report.host, &report.site, ""),
+            site: self.sites.of_server(&report.host, &report.site, report.addresses.is_empty()),
             addresses: report.addresses.clone(),
             processors: report.processors,
             busy: report.busy,

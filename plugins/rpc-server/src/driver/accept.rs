@@ -44,7 +44,7 @@ impl Driver {
             let Some(listener) = self.doors.listeners.get_mut(index) else { return };
             match listener.accept() {
                 Ok(Some(stream)) => self.greet(stream, None),
-                Ok(None) => return,
+                Ok(None) => return self.take_relayed(index),
                 // A client that is gone already, or that the transport turned away.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
                     self.turned_away(error)
@@ -52,6 +52,15 @@ impl Driver {
                 Err(error) if is_out_of_descriptors(&error) && self.make_room() => {}
                 Err(error) => return self.turn_away(index, &error),
             }
+        }
+    }
+
+    /// Those who came to be one end of a relayed stream.
+    fn take_relayed(&mut self, index: usize) {
+        while let Some(listener) = self.doors.listeners.get_mut(index)
+            && let Some(relayed) = listener.take_relayed()
+        {
+            self.pass_relayed(relayed);
         }
     }
 

@@ -1,8 +1,10 @@
 //! The metaserver of this node: clients' questions go to it, and it asks how the server is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_link::stream::RelayedSocket;
 use farcall_services::directory::{self, Response, Visible};
 use farcall_services::mailbox::{Port, Refusal, Reply};
 use farcall_services::placement::{self, Asker, ToServer};
@@ -63,6 +65,7 @@ impl Driver {
         match said {
             ToServer::Serve(port) => self.services.metaserver.port = Some(port),
             ToServer::Placed(routines) => self.server.set_placed(routines),
+            ToServer::Adopt(socket) => self.adopt(socket),
             ToServer::Warn { address, message } => self.journal.life(LogLevel::Warn, || Life {
                 peer: Some(address),
                 outcome: "failed",
@@ -73,6 +76,21 @@ impl Driver {
                 self.ask_state(StateAsker::Metaserver(reply), question);
             }
         }
+    }
+
+    /// The metaserver has one end of a relayed stream for itself, or for a client.
+    pub(super) fn pass_relayed(&mut self, relayed: RelayedSocket) {
+        let Some(port) = &self.services.metaserver.port else { return };
+        // One that finds no room is closed, and dials again.
+        drop(port.try_send(placement::Message::Relayed(relayed)));
+    }
+
+    /// A client was led here.
+    fn adopt(&mut self, socket: OwnedFd) {
+        let adopting = self.doors.listeners.iter_mut().position(|listener| listener.adopts());
+        let Some(index) = adopting else { return };
+        // One that is gone already.
+        let _ = self.doors.listeners[index].adopt(socket);
     }
 
     /// Hands a client's question to the metaserver.
@@ -165,8 +183,11 @@ impl Driver {
     fn node_facts(&self) -> NodeFacts {
         let machine = machine_load();
         let listeners = self.doors.listeners.iter();
+        let joined = listeners.clone().find_map(|listener| listener.joined_name());
+        let listening = listeners.filter(|listener| listener.joined_name().is_none());
         NodeFacts {
-            addresses: listeners.map(|listener| listener.address()).collect(),
+            addresses: listening.map(|listener| listener.address()).collect(),
+            joined_name: joined.unwrap_or_default(),
             revision: self.revision(),
             load: machine.load,
             memory_free: machine.memory_free,

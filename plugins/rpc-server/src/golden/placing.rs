@@ -51,7 +51,8 @@ pub fn asked(asker: &Asker, request: &PlacementRequest) -> String {
         PlacementRequest::Place(question) => &question.name,
         PlacementRequest::Report(report) => &report.name,
         PlacementRequest::Servers { host, .. } => host,
-        PlacementRequest::Outcomes(_) => "",
+        PlacementRequest::Relay(name) => name,
+        PlacementRequest::Outcomes(_) | PlacementRequest::DialBack => "",
     };
     let owner = if asker.is_own_user { ", who owns the server" } else { "" };
     format!("ask the metaserver for {}{owner}: {kind} {name}", asker.principal)

@@ -141,12 +141,14 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(15) {
+        match self.below(17) {
             10 => Request::Report(Box::new(self.server_report())),
             11 => Request::State(self.state_question()),
             12 => Request::Place(Box::new(self.place_question())),
             13 => Request::Outcomes(self.some(3, Draw::call_outcome)),
             14 => Request::Servers(self.text(), self.text()),
+            15 => Request::Relay(self.text()),
+            16 => Request::DialBack,
             0 => Request::Interface(self.text()),
             1 => Request::List,
             2 => Request::Load(Publication {
@@ -242,7 +244,12 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(12) {
+        match self.below(14) {
+            12 => Reply::Relay(RelayTicket {
+                token: RelayToken(self.hash()),
+                addresses: self.some(3, Draw::text),
+            }),
+            13 => Reply::DialBack(self.some(3, |draw| RelayToken(draw.hash()))),
             8 => Reply::Reported(self.report_answer()),
             9 => Reply::State(Box::new(self.server_report())),
             10 => Reply::Placed(Box::new(self.place_answer())),

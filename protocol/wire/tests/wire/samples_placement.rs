@@ -29,6 +29,8 @@ pub fn placement() -> Vec<Sample> {
         metaservers: Vec::new(),
     };
     let known = ServerState { name: "tls://b:7070".into(), processors: 8, ..Default::default() };
+    let token = RelayToken([0x70; 32]);
+    let ticket = RelayTicket { token, addresses: vec!["tls://meta:7070".into()] };
     vec![
         sample("request/report", "so I am", 1, 0, asked(Request::Report(Box::new(report())))),
         sample("request/state", "how are you?", 1, 0, asked(Request::State(state))),
@@ -45,6 +47,10 @@ pub fn placement() -> Vec<Sample> {
         sample("reply/state", "so I am", 1, 0, told(Reply::State(Box::new(report())))),
         sample("reply/placed", "there", 1, 0, told(Reply::Placed(Box::new(grant)))),
         sample("reply/servers", "one", 1, 0, told(Reply::Servers(vec![known]))),
+        sample("request/relay", "lead me", 1, 0, asked(Request::Relay("tls://b".into()))),
+        sample("request/dial-back", "which streams?", 1, 0, asked(Request::DialBack)),
+        sample("reply/relay", "come in", 1, 0, told(Reply::Relay(ticket))),
+        sample("reply/dial-back", "this one", 1, 0, told(Reply::DialBack(vec![token]))),
     ]
 }
 

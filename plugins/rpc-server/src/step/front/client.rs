@@ -76,8 +76,10 @@ impl Server {
         };
         let refusal = refused.and_then(|(channel, what)| {
             let refused = rights.act_as_user(what).err()?;
-            let joins =
-                matches!(&event, Event::Requested(_, Request::Report(_) | Request::State(_)));
+            let joins = matches!(
+                &event,
+                Event::Requested(_, Request::Report(_) | Request::State(_) | Request::DialBack)
+            );
             let error = if joins { rights.join().err()? } else { refused };
             Some((channel, what, error))
         });
@@ -161,7 +163,18 @@ impl Server {
                 let request = placement::Request::Servers { host, site };
                 self.placement_asked(connection, channel, request);
             }
+            Request::Relay(_) | Request::DialBack => {
+                self.relay_asked(connection, channel, request);
+            }
         }
+    }
+
+    fn relay_asked(&mut self, connection: ConnectionId, channel: ChannelId, request: Request) {
+        let asked = match request {
+            Request::Relay(server) => placement::Request::Relay(server),
+            _ => placement::Request::DialBack,
+        };
+        self.placement_asked(connection, channel, asked);
     }
 
     fn cancel_requested(
@@ -316,6 +329,8 @@ fn asked(request: &Request) -> &'static str {
         Request::Kept | Request::Forget(_) => "ask for kept calls",
         Request::State(_) | Request::Servers(..) => "see how servers are",
         Request::Report(_) => "report how it is",
+        Request::Relay(_) => "ask for a way to a server",
+        Request::DialBack => "ask for clients that it is to dial",
         Request::Place(_) | Request::Outcomes(_) => "ask where calls run",
     }
 }

@@ -33,6 +33,8 @@ const PLACING_DAY: &str = "27 November 2026";
 pub struct NodeFacts {
     /// Where clients reach it.
     pub addresses: Vec<String>,
+    /// What it is called where clients come by metaservers alone; otherwise empty.
+    pub joined_name: String,
     /// Another number when something else is published.
     pub revision: u64,
     /// Processes that run or want to, on average of the last minute.
@@ -128,6 +130,7 @@ impl Server {
         let offers = listing.filter(|_| question.known != Some(facts.revision));
         let interfaces = listing.filter(|_| !question.wanted.is_empty());
         Box::new(ServerReport {
+            name: facts.joined_name,
             addresses: facts.addresses,
             host: self.state.front.host().to_owned(),
             instance: self.state.front.instance().unwrap_or_default(),
@@ -366,12 +369,13 @@ impl Server {
 /// to.
 fn permitted(rights: &Rights, request: &Request) -> Result<()> {
     match request {
-        Request::Report(_) => rights.join(),
+        Request::Report(_) | Request::DialBack => rights.join(),
         Request::Place(question) => rights.ask(&question.name).and_then(|()| {
             let (module, _) = question.name.split_once('/').unwrap_or(("", ""));
             rights.call(module)
         }),
-        Request::Outcomes(_) | Request::Servers { .. } => Ok(()),
+        // Whether it may call anything there, the metaserver knows.
+        Request::Outcomes(_) | Request::Servers { .. } | Request::Relay(_) => Ok(()),
     }
 }
 
