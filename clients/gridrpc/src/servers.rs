@@ -193,7 +193,9 @@ impl Servers {
             let all: Vec<Arc<Server>> = sections.collect();
             return Ok(if all.is_empty() { self.without_section(&config, function) } else { all });
         };
-        if let Ok(address) = name.parse::<Address>() {
+        // A tag may be a word that is an address elsewhere: "here".
+        let is_tag = config.servers.iter().any(|section| section.tag.as_deref() == Some(name));
+        if let Some(address) = name.parse::<Address>().ok().filter(|_| !is_tag) {
             return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
         }
         if let Ok(port @ 1..) = u16::try_from(port) {

@@ -64,12 +64,12 @@ pub struct Answered {
 }
 
 impl View {
-    /// Those that are asked, the best first. The server that was connected to is dialed again where
-    /// its connection is gone for good: it may have been started again.
+    /// Those that are asked, the best first. A metaserver is dialed again where its connection is
+    /// gone for good: it may have been started again. Clients of one server alone have lost it.
     fn askers(&self) -> Vec<Option<Arc<Server>>> {
         let mut askers = lock(&self.askers.named);
         let is_known = |name: &str| askers.iter().any(|server| *server.name == *name);
-        if self.home_session.is_lost() && !is_known(&self.home.name) {
+        if self.is_plural() && self.home_session.is_lost() && !is_known(&self.home.name) {
             askers.insert(0, asker_at(&self.home.name));
         }
         let others = askers.iter().cloned().map(Some).collect::<Vec<_>>();

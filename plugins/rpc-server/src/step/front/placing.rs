@@ -74,7 +74,10 @@ impl Server {
                     visible: rights.visible(),
                     is_own_user: rights.owns_server(),
                 };
-                self.state.front.ask_plugin(connection);
+                // It is answered when there is a stream, and holds up no other question.
+                if request != Request::DialBack {
+                    self.state.front.ask_plugin(connection);
+                }
                 self.state.out.act(Action::Place { connection, channel, asker, request });
             }
             Err(error) => {
@@ -86,7 +89,9 @@ impl Server {
 
     /// The metaserver's answer.
     pub fn placed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Reply>) {
-        self.state.front.plugin_answered(connection);
+        if !matches!(answer, Ok(Reply::DialBack(_))) {
+            self.state.front.plugin_answered(connection);
+        }
         let reply = answer.unwrap_or_else(|error| Reply::Failed((&error).into()));
         self.reply(connection, channel, &reply);
     }
