@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
-# twelve pairs; then the models of what threads share with more orders, 1,000 seeds of each plan of
+# twelve pairs, and several servers with metaservers, of which any is killed, with three times as
+# many; then the models of what threads share with more orders, 1,000 seeds of each plan of
 # the simulator, the program of all GridRPC functions 100 times, the walk of 5,000 cases at full
 # length, and LAPACK and BLAS with all products of their parameters, of which the suite has the
 # pairs.

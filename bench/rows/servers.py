@@ -31,6 +31,7 @@ limits.threads = 1
 
 def servers(bench):
     small(bench)
+    relayed(bench)
     density_of_states(bench)
     prediction(bench)
     choices(bench)
@@ -54,11 +55,11 @@ class Server(Child):
             raise SystemExit("bench: farcall serve did not start")
 
 
-def metaserver(bench, core="0,1", site=()):
+def metaserver(bench, core="0,1", site=(), words=()):
     """It publishes nothing that anybody calls."""
     interface = bench.folder / "nothing.idl"
     interface.write_text('Module nothing;\nDefine nothing(OUT int a[1]) "None." { *a = 0; }\n')
-    return Server(bench, [interface], core, site=site)
+    return Server(bench, [interface], core, site=site, words=words)
 
 
 class Slow:
@@ -148,6 +149,47 @@ class Placing(Client):
 
     def call(self, kind, size, at=""):
         return json.loads(self.ask(kind, size, at))
+
+
+LEADING = """[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+[plugin.options]
+access = [
+    { who = ["*"], call = ["*"] },
+    { who = ["server:*"], join = true },
+]
+"""
+
+
+def relayed(bench):
+    """An array there and back through a metaserver, to a server that listens at no port, against
+    one that does; and the memory of the metaserver before and after."""
+    path = bench.folder / "leading.toml"
+    path.write_text(LEADING)
+    own = ("--credentials", certificates(bench) / "server.pem")
+    listen = ("--listen", "tls://127.0.0.1:0")
+    with contextlib.ExitStack() as stack:
+        meta = stack.enter_context(metaserver(bench, words=("--manifest", path, *listen, *own)))
+        hidden = Server(bench, ["bench.idl"], join=meta.address, words=own)
+        stack.enter_context(hidden)
+        server = stack.enter_context(Server(bench, ["bench.idl"], words=(*listen, *own)))
+        time.sleep(1.5)
+        direct, led = (
+            stack.enter_context(FarcallClient(bench, "c", one, "0,1")) for one in (server, meta)
+        )
+        before = resident_mb(meta)
+        words = ("roundtrip", min(bench.sizes.large, 64 << 20))
+        turns = Turns(bench.sizes.rounds, direct.does(*words), {"led": led.does(*words)})
+        grown = resident_mb(meta) - before
+    what = "64 MB there and back over TLS, c: speed through a metaserver over direct"
+    row(what, turns.anchor_over("led"), turns.null(), ">= 0.35")
+    row("the same: MB that the metaserver has grown by", figure([grown]), None, "<= 16")
+
+
+def resident_mb(child):
+    status = pathlib.Path(f"/proc/{child.process.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 ONE_AT_A_TIME = """[[plugin]]

@@ -25,7 +25,7 @@ use crate::step::Action;
 
 #[test]
 fn golden_conversations() {
-    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 8);
+    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 7);
 }
 
 struct Play {

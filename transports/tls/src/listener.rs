@@ -210,6 +210,11 @@ impl Listener {
             Ok(Seen::Tls) => {}
             Ok(Seen::Less) => return self.pending.go_on(number, stranger),
             Ok(Seen::Token(token)) => return self.take_token(token, stranger),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let message = "the client does not speak TLS as Farcall does";
+                let error = Error::new(ErrorKind::Protocol, "secure the connection", message);
+                return self.refuse(error, stranger.peer);
+            }
             Err(error) => return self.refuse(broken(&error), stranger.peer),
         }
         let presented = std::cell::OnceCell::new();

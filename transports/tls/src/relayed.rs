@@ -54,7 +54,10 @@ impl Opening {
             };
             *length += count;
             let compared = (*length).min(PREFACE.len());
-            if count == 0 || head[..compared] != PREFACE[..compared] {
+            if head[..compared] != PREFACE[..compared] {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
