@@ -7,7 +7,7 @@ program places
   type(farcall_routine) :: routine
   type(farcall_future) :: future
   character(kind=c_char, len=:), allocatable :: ran_on, none
-  character(len=200) :: at, message
+  character(len=2000) :: at, message
   integer(c_int32_t) :: n
   integer(c_int) :: stat
 

@@ -131,8 +131,11 @@ fn take_led(manifest: &mut Manifest) -> Result<()> {
     let known =
         entry.map(|entry| farcall_metaserver::Settings::read(&entry.options)).transpose()?;
     let joins = known.is_some_and(|known| known.join.iter().any(|one| one.starts_with("tls://")));
+    if !joins {
+        return Ok(());
+    }
     let mut listen = server_options(manifest)?.listen;
-    if !joins || listen.iter().any(|address| address.starts_with("tls:")) {
+    if listen.iter().any(|address| address.starts_with("tls:")) {
         return Ok(());
     }
     if listen.is_empty() {

@@ -1,6 +1,7 @@
 //! Calls that go on without the program that made them, at whichever server they are.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_wire::{KeptCall, RESUME, Reply, Request};
@@ -42,12 +43,18 @@ impl Client {
     pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
         self.check_keeps("fetch a call")?;
         let patience = self.session().patience();
+        let begun = Instant::now();
         let at_hint = |server: &Arc<Server>, session| {
             PendingCall::seek(self.clone(), (server, session), id, options, patience)
         };
-        if let Some(call) = self.at_hint(id, at_hint)? {
+        let wait = options.timeout.map_or(patience, |timeout| timeout.min(patience));
+        if let Some(call) = self.at_hint(id, wait, at_hint)? {
             return Ok(call);
         }
+        let took = begun.elapsed();
+        let patience = patience.saturating_sub(took);
+        let timeout = options.timeout.map(|timeout| timeout.saturating_sub(took));
+        let options = &CallOptions { timeout, ..options.clone() };
         let home = (self.view().home(), self.session().clone());
         match PendingCall::seek(self.clone(), home, id, options, patience) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -63,7 +70,8 @@ impl Client {
     /// As for [`Client::fetch`].
     pub fn forget_call(&self, id: CallId) -> Result<()> {
         self.check_keeps("forget a call")?;
-        if self.at_hint(id, |_, session| forget_at(&session, id))?.is_some() {
+        let patience = self.session().patience();
+        if self.at_hint(id, patience, |_, session| forget_at(&session, id))?.is_some() {
             return Ok(());
         }
         match forget_at(self.session(), id) {

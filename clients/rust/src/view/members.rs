@@ -63,11 +63,17 @@ impl View {
     /// # Errors
     /// Why there is no answer.
     pub fn states(self: &Arc<View>) -> Result<Vec<ServerState>> {
+        self.states_within(None)
+    }
+
+    /// The same within this time.
+    fn states_within(self: &Arc<View>, wait: Option<Duration>) -> Result<Vec<ServerState>> {
         let asker = self.asker();
         if !places(&asker) {
             return Ok(Vec::new());
         }
-        match asker.ask(&Request::Servers(own_host(), String::new()), None)? {
+        match asker.ask(&Request::Servers(own_host(), String::new()), wait)? {
+            None => Err(late()),
             Some(Reply::Servers(servers)) => Ok(servers),
             Some(Reply::Failed(failure)) => Err(failure.into()),
             _ => Err(Error::new(
@@ -292,13 +298,14 @@ impl Client {
     pub(crate) fn at_hint<T>(
         &self,
         id: CallId,
+        wait: Duration,
         ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T>,
     ) -> Result<Option<T>> {
         if !hint::is_elsewhere(id) || !places(self.session()) {
             return Ok(None);
         }
         let view = self.view();
-        let Ok(states) = view.states() else { return Ok(None) };
+        let Ok(states) = view.states_within(Some(wait)) else { return Ok(None) };
         let is_hinted = |state: &&ServerState| !state.is_self && hint::is_at(id, &state.name);
         let until = Instant::now().checked_add(MEMBER_MAX);
         for state in states.iter().filter(is_hinted) {
