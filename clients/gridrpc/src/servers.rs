@@ -193,9 +193,7 @@ impl Servers {
             let all: Vec<Arc<Server>> = sections.collect();
             return Ok(if all.is_empty() { self.without_section(&config, function) } else { all });
         };
-        // A tag may be a word that is an address elsewhere: "here".
-        let is_tag = config.servers.iter().any(|section| section.tag.as_deref() == Some(name));
-        if let Some(address) = name.parse::<Address>().ok().filter(|_| !is_tag) {
+        if let Some(address) = address_of(name) {
             return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
         }
         if let Ok(port @ 1..) = u16::try_from(port) {
@@ -251,12 +249,12 @@ impl Servers {
     /// The servers of a section: of this host, first that of the stub executables, where one of
     /// them has the function.
     fn of_section(&self, config: &Config, section: &Section, function: &str) -> Vec<Arc<Server>> {
-        let address = section.hostname.parse::<Address>();
-        let is_here = address.is_err() && self.is_here(&section.hostname);
+        let address = address_of(&section.hostname);
+        let is_here = address.is_none() && self.is_here(&section.hostname);
         let stubs = if is_here { self.stubs(config, section) } else { Vec::new() };
         let port = section.port.filter(|_| stubs.is_empty() || !self.has_launchers_port(section));
         let place = match (address, port) {
-            (Ok(address), _) => Place::At(address),
+            (Some(address), _) => Place::At(address),
             (_, Some(port)) if section.launch.is_none() => self.at(&section.hostname, port),
             _ => self.launched(section).unwrap_or_else(|| self.host(&section.hostname)),
         };
@@ -403,6 +401,11 @@ fn having(stubs: Vec<(String, PathBuf)>, function: &str) -> Option<Place> {
 /// Whether `module/function` is what is asked for, by all of its name or its last part.
 fn is_it(name: &str, function: &str) -> bool {
     name == function || name.rsplit('/').next() == Some(function)
+}
+
+/// An address; the word "here" alone is a host's name or a tag, as it is for other GridRPC systems.
+fn address_of(name: &str) -> Option<Address> {
+    name.parse().ok().filter(|_| name != "here")
 }
 
 /// A mistake would be taken for a host's name otherwise.
