@@ -240,8 +240,8 @@ def prediction(bench):
         for each in (None, slow):
             server = Server(bench, [LAPACK, EP], join=meta.address, slow=each, words=words)
             stack.enter_context(server)
-        client = stack.enter_context(Placing(bench, meta.address))
         time.sleep(1.5)
+        client = stack.enter_context(Placing(bench, meta.address))
         errors, again, ran = [], [], set()
         for number in range(learned + counted):
             size = chance.randint(100, largest)
@@ -255,9 +255,11 @@ def prediction(bench):
     row(what, figure(errors), figure(again), "<= 0.25 or 2 x null")
 
 
-def manifest(bench):
-    path = bench.folder / "one-thread.toml"
-    path.write_text(ONE_THREAD)
+def manifest(bench, site=""):
+    """One thread a call; a site of its own, since all namespaces have the name of this host."""
+    path = bench.folder / f"one-thread-{site}.toml"
+    own = '[[plugin]]\nname = "metaserver"\nslot = "metaserver"\n[plugin.options]\n'
+    path.write_text(ONE_THREAD + (f'{own}site = "{site}"\n' if site else ""))
     return path
 
 
@@ -316,18 +318,17 @@ def three_places(bench, stack):
     home = sites.inside("home")
     meta = stack.enter_context(metaserver(bench, site=home))
     authority = stack.enter_context(Authority(bench))
-    words = ["--manifest", manifest(bench)]
     places = {}
     for name, link in (("here", None), ("near", near), ("far", far)):
         slow = stack.enter_context(Slow(PLACES[name]))
         where = home
-        own = list(words)
+        own = ["--manifest", manifest(bench, name if link else "")]
         if link:
             where = sites.inside(name)
             own += ["--listen", f"tls://{link.addresses[1]}:0"]
             own += ["--credentials", authority.folder / "server.pem"]
         server = Server(bench, [LAPACK, EP], join=meta.address, slow=slow, site=where, words=own)
         places[name] = stack.enter_context(server).address
+    time.sleep(3)
     client = stack.enter_context(Placing(bench, meta.address, home, authority.user))
-    time.sleep(2)
     return client, places
