@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farcall_client::{Array, Client, ServerPresence, ServerState};
+use farcall_base::{CallId, ErrorKind};
+use farcall_client::{
+    Array, CallOptions, Client, Keep, KeptCall, Order, ServerPresence, ServerState,
+};
 use farcall_tests::{Directory, Server, Transport, authority, battery, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -68,6 +71,12 @@ impl Meta {
     }
 }
 
+/// A call that the server keeps.
+fn submit(client: &Client) -> CallId {
+    let keep = Keep { after_end: Duration::from_secs(60), durable: false };
+    client.routine("battery/f_int").unwrap().submit([("x", 4.into())], keep).unwrap()
+}
+
 fn double(client: &Client, x: i64) -> (i32, String) {
     let routine = client.routine("battery/f_int").unwrap();
     let outputs = routine.call([("x", x.into())]).unwrap_or_else(|error| panic!("{error}"));
@@ -88,4 +97,46 @@ fn calls_reach_a_server_that_listens_nowhere() {
     let wanted = direct.call([("x", Array::vector(&x).into())]).unwrap();
     assert_eq!(outputs.array::<f64>("x").unwrap(), wanted.array::<f64>("x").unwrap());
     assert_eq!(outputs.server(), "tls://node.example");
+}
+
+/// What is not a call takes the same way: kept calls, and orders, which the server judges itself.
+#[test]
+fn kept_calls_and_orders_reach_it() {
+    let meta = Meta::open();
+    let node = meta.joined("node.example", &[battery(false)]);
+    let client = meta.client(&["tls://node.example"]);
+    let id = submit(&client);
+    let kept = client.kept_by_server().unwrap();
+    assert!(kept.unanswered.is_empty());
+    let keeps = |(name, calls): &(String, Vec<KeptCall>)| {
+        name == "tls://node.example" && calls.iter().any(|call| call.id == id)
+    };
+    assert!(kept.answers.iter().any(keeps), "{:?}", kept.answers);
+    let outputs = client.fetch(id, &CallOptions::default()).unwrap().wait().unwrap();
+    assert_eq!(outputs.scalar::<i32>("r").unwrap(), double(&node.client(), 4).0);
+    let member = client.member("tls://node.example").unwrap();
+    let error = member.administer(Order::Reload(None), PATIENCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+}
+
+/// Streams end with their ends: a call whose server dies is reported, and later ones go elsewhere.
+#[test]
+fn a_server_that_dies_behind_a_stream_costs_its_calls_alone() {
+    let meta = Meta::open();
+    let node = meta.joined("node.example", &[battery(false)]);
+    let other = meta.joined("other.example", &[battery(false)]);
+    let client = meta.client(&["tls://node.example", "tls://other.example"]);
+    let options = CallOptions { at: Some("tls://node.example".into()), ..CallOptions::default() };
+    let routine = client.routine("battery/f_int").unwrap();
+    let outputs = routine.call_with([("x", 1.into())], &options).unwrap();
+    assert_eq!(outputs.server(), "tls://node.example");
+    node.kill();
+    let gone = |one: &ServerState| {
+        one.name == "tls://node.example" && one.presence == ServerPresence::Gone
+    };
+    assert!(eventually(|| client.servers(PATIENCE).unwrap().iter().any(gone)));
+    for x in 0..5 {
+        assert_eq!(double(&client, x).1, "tls://other.example");
+    }
+    drop(other);
 }

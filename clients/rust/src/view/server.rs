@@ -143,10 +143,11 @@ impl Server {
             let made = match server.way() {
                 Some(way) => way.go(&server.name, first),
                 None => dialing
-                    .go(&options, first)
+                    .first(&options, first)
                     .or_else(|error| {
                         server.be_led(&owner, &dialing, &options, first).unwrap_or(Err(error))
                     })
+                    .map(|(_, session)| session)
                     .map_err(|error| error.with("server", &server.name)),
             };
             if let (Ok(session), Some(view)) = (&made, owner.upgrade()) {
@@ -164,7 +165,7 @@ impl Server {
     ///
     /// # Errors
     /// Why it cannot be reached.
-    pub fn dial_apart(&self, view: &View) -> Result<(Arc<Session>, Dialing)> {
+    pub fn dial_apart(&self, view: &Arc<View>) -> Result<(Arc<Session>, Dialing)> {
         if let Some(way) = self.way() {
             let session = way.go(&self.name, 1)?;
             let options = view.dialing.options.clone();
@@ -176,8 +177,11 @@ impl Server {
         drop(place);
         let dialing = &view.dialing;
         let dial = Dial { addresses: &addresses, host: &host, home: dialing.home.as_ref() };
-        let (address, session) =
-            dial.first(&dialing.options, 1).map_err(|error| error.with("server", &self.name))?;
+        let made = dial.first(&dialing.options, 1).or_else(|error| {
+            let led = self.be_led(&Arc::downgrade(view), &dial, &dialing.options, 1);
+            led.unwrap_or(Err(error))
+        });
+        let (address, session) = made.map_err(|error| error.with("server", &self.name))?;
         let options = dial.options(&address, &dialing.options);
         Ok((session, Dialing { options, home: Some(address), roll: None }))
     }
@@ -255,7 +259,7 @@ impl Server {
         dialing: &Dial<'_>,
         options: &ConnectOptions,
         first: u64,
-    ) -> Option<Result<Arc<Session>>> {
+    ) -> Option<Result<(Address, Arc<Session>)>> {
         let host = relay::host_of(&self.name)?;
         view.upgrade().filter(|view| view.has_relays())?;
         // What shows who we are is shown over TLS, as to any server that is reached so.
@@ -270,7 +274,8 @@ impl Server {
             Err(error) => return Some(Err(error)),
         };
         let reached = dial::reach_through((&host, &self.name), &options, compression, lead);
-        Some(reached.and_then(|reached| greet(reached, &options, begun.elapsed(), first)))
+        let greeted = |reached| greet(reached, &options, begun.elapsed(), first);
+        Some(reached.and_then(greeted).map(|session| (shown, session)))
     }
 }
 
@@ -283,11 +288,6 @@ struct Dial<'a> {
 
 impl Dial<'_> {
     /// The first address that answers; the calls of the connection have numbers from `first` on.
-    fn go(&self, options: &ConnectOptions, first: u64) -> Result<Arc<Session>> {
-        self.first(options, first).map(|(_, session)| session)
-    }
-
-    /// The same, and which address that is.
     fn first(&self, options: &ConnectOptions, first: u64) -> Result<(Address, Arc<Session>)> {
         let mut trouble = None;
         for address in self.addresses.iter().filter_map(|text| self.usable(text)) {
