@@ -111,7 +111,8 @@ fn double(routine: &Routine, x: i64) -> String {
 #[test]
 fn a_client_that_is_cut_off_from_one_server_calls_the_other() {
     let site = Site::new();
-    let meta = site.meta();
+    // It leads nobody to the server.
+    let meta = site.serve("meta", ALL, "relayed_max = 0", None);
     let a = site.serve("a", ALL, "", Some(meta.address()));
     let (b, proxy) = site.behind("b", &meta);
     let client = site.settled(&meta, &[&a, &b]);
@@ -129,6 +130,26 @@ fn a_client_that_is_cut_off_from_one_server_calls_the_other() {
     // It is called again when the way is there again.
     proxy.close(false);
     assert!(eventually(|| double(&twice, 1) == away), "it is never called again");
+}
+
+/// Where the metaserver leads clients to servers, it leads this one to the server that it lost.
+#[test]
+fn a_client_that_is_cut_off_from_one_server_is_led_there() {
+    let site = Site::new();
+    let meta = site.meta();
+    let (b, proxy) = site.behind("b", &meta);
+    let client = site.settled(&meta, &[&b]);
+    let twice = client.routine("again/twice").unwrap();
+    let away = proxy.address().replace("farcall://", "tls://");
+    assert_eq!(double(&twice, 1), away);
+    proxy.close(true);
+    proxy.cut();
+    // A call that was there may be lost. There is no other server: later ones take the way there.
+    assert!(eventually(|| twice.call([("x", 1.into())]).is_ok()), "it is never led there");
+    for x in 0..20 {
+        assert_eq!(double(&twice, x), away);
+    }
+    assert_eq!(proxy.cuts(), 1);
 }
 
 /// Nothing comes from the metaserver any more, and no end of the connection either.

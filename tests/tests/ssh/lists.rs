@@ -68,5 +68,6 @@ fn a_host_that_asks_holds_up_nobody() {
         !std::path::Path::new(&format!("/proc/{pid}")).exists()
     };
     assert!(eventually(ended));
-    assert_eq!(asked(&far), ["begin one"]);
+    // It may have ended before it had said a word, and never got its answer.
+    assert!(asked(&far).iter().all(|line| line == "begin one"), "{:?}", asked(&far));
 }
