@@ -18,7 +18,7 @@ LIMIT, GRACE = 2.0, 1.0
 SINK_LIMIT = 1.0
 # Tries for what is late, each alone.
 TRIES = 3
-# More than so many are no accident.
+# More than so many, with so many at a time, are no accident.
 LATE_MAX = 8
 # Entries at a time.
 SIDE_BY_SIDE = 48
@@ -104,25 +104,37 @@ class Server:
 
 def check_all(entries, attempt, limit=LIMIT):
     """Tries all entries, named by the keys of a dictionary, side by side. `attempt` gives seconds
-    and how each ended."""
-    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        outcomes = dict(zip(entries, threads.map(attempt, entries.values())))
-    late = {
-        name: outcome
-        for name, outcome in outcomes.items()
-        if outcome[0] is None or outcome[0] > limit + GRACE
-    }
+    and how each ended. What is late is tried again with fewer beside it, and at last alone: where
+    other programs compute, so many at a time are late together."""
+    outcomes = tried(entries, attempt, SIDE_BY_SIDE)
+    late = late_of(outcomes, limit)
+    if len(late) > LATE_MAX:
+        outcomes |= tried({name: entries[name] for name in late}, attempt, LATE_MAX)
+        late = late_of(outcomes, limit)
     for _ in range(TRIES - 1 if len(late) <= LATE_MAX else 0):
-        for name in list(late):
-            late[name] = attempt(entries[name])
-            if late[name][0] is not None and late[name][0] <= limit + GRACE:
-                outcomes[name] = late.pop(name)
+        outcomes |= tried({name: entries[name] for name in late}, attempt, 1)
+        late = late_of(outcomes, limit)
     words = "\n".join(
         f"  {name}: {seconds and round(seconds, 2)} s: {ended}"
         for name, (seconds, ended) in sorted(late.items())
     )
     assert not late, f"later than {limit + GRACE} s:\n{words}"
     return outcomes
+
+
+def tried(entries, attempt, side_by_side):
+    """What came of these, so many at a time."""
+    with concurrent.futures.ThreadPoolExecutor(side_by_side) as threads:
+        return dict(zip(entries, threads.map(attempt, entries.values())))
+
+
+def late_of(outcomes, limit):
+    """Those that took longer than this and some grace, or hang."""
+    return {
+        name: (seconds, ended)
+        for name, (seconds, ended) in outcomes.items()
+        if seconds is None or seconds > limit + GRACE
+    }
 
 
 def timed(command, known, stdin=subprocess.DEVNULL, folder=None, outputs=None):
