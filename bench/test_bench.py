@@ -207,7 +207,7 @@ def test_every_part_runs():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout
     missing = [row for row in (*ROWS, JAVA, WAN, PREDICTIONS, CHOICES) if row not in done.stdout]
     assert not missing, done.stdout
     for name in ("ZeroMQ", "gRPC C++", "OpenMPI", "Ray"):

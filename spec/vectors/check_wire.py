@@ -266,6 +266,9 @@ server_state = record(
     },
     {10: real, 11: real, 12: real},
 )
+# spec/wire.md, section 11.1
+relay_token = is_a(bytes, 32)
+relay_ticket = record({1: relay_token, 2: list_of(text)})
 
 SCHEMA = {
     1: record(
@@ -290,6 +293,10 @@ SCHEMA = {
         (place_question,),
         (list_of(call_outcome),),
         (text, text),
+        None,
+        None,
+        (text,),
+        (),
     ),
     6: choice(
         (failure,),
@@ -304,6 +311,9 @@ SCHEMA = {
         (server_report,),
         (place_answer,),
         (list_of(server_state),),
+        *6 * (None,),
+        (relay_ticket,),
+        (list_of(relay_token),),
     ),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
