@@ -41,6 +41,7 @@ const TRANSPORTS: Transports = Transports {
     own_uid: farcall_transport_unix::own_uid,
     was_started_here: farcall_transport_unix::was_started_here,
     host: String::new,
+    opens_when_published: false,
 };
 
 /// A node in this process, whose executables are the program's.

@@ -29,6 +29,7 @@ pub const TRANSPORTS: Transports = Transports {
     own_uid: farcall_transport_unix::own_uid,
     was_started_here: farcall_transport_unix::was_started_here,
     host: host_name,
+    opens_when_published: true,
 };
 
 fn listen(options: &Options) -> Result<Vec<Box<dyn Listener>>> {

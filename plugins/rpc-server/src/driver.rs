@@ -27,6 +27,7 @@ use farcall_services::mailbox::{Receiver, Reply, Sender};
 use farcall_services::placement::ToServer;
 use farcall_services::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_wire::{JobStatus, ModuleReport, Status};
+use rustix::event::epoll;
 
 use crate::state::{CallKey, HoldNumber, Limits, State};
 use crate::step::{Server, Surroundings};
@@ -174,6 +175,9 @@ impl Driver {
             if let Some(descriptor) = listener.readiness() {
                 driver.wires.watch(descriptor, 1 + index as u64)?;
             }
+        }
+        if transports.opens_when_published {
+            driver.set_listening(epoll::EventFlags::empty());
         }
         Ok(driver)
     }

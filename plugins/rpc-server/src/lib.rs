@@ -172,6 +172,8 @@ pub struct Transports {
     pub was_started_here: fn(u32) -> bool,
     /// What tells this host from others.
     pub host: fn() -> String,
+    /// Whether clients that connect before [`RpcHandle::published`] wait: they would find nothing.
+    pub opens_when_published: bool,
 }
 
 /// Describes the plugin; `construct` is `|options| farcall_rpc_server::construct(options,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_services::mailbox::{Port, Reply};
 use farcall_wire::Order;
+use rustix::event::epoll;
 
 use super::{Driver, Message};
 use crate::step::Surroundings;
@@ -66,7 +67,10 @@ impl Driver {
                 self.orders.lingering =
                     Some(Lingering { time, reply, until, at_least: Duration::ZERO });
             }
-            Control::Published => self.server.published(self.world.now()),
+            Control::Published => {
+                self.set_listening(epoll::EventFlags::IN);
+                self.server.published(self.world.now());
+            }
             Control::IsOwn(own) => self.server.is_own(own),
             Control::Grant(table) => {
                 self.server.grant(&mut self.world, &table);
