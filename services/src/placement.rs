@@ -54,6 +54,8 @@ pub enum Request {
     Relay(String),
     /// Which streams am I to dial? The server has checked the right to join.
     DialBack,
+    /// How are you? The server has said how it is itself, with all that the client may know.
+    State(StateQuestion, Box<ServerReport>),
 }
 
 /// What reaches a metaserver.

@@ -229,7 +229,7 @@ status = record(
     {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64, 14: flag},
 )
 # spec/placement.md, section 10
-offered = fields(text, contract, flag)
+offered = fields(text, contract, flag, either_null_or(u32))
 ran = record({1: contract, 2: u64, 3: real, 4: u32, 5: real, 6: real}, {7: u64})
 server_report = record(
     {
@@ -237,10 +237,10 @@ server_report = record(
         **{9: real, 10: real, 11: real, 12: u64, 15: list_of(text), 18: flag, 19: u64},
         **{20: list_of(ran), 21: list_of(u64), 22: list_of(u64), 23: list_of(text), 24: text},
     },
-    {13: list_of(offered), 14: list_of(interface), 16: real, 17: real},
+    {13: list_of(offered), 14: list_of(interface), 16: real, 17: real, 25: flag},
 )
 report_answer = record({1: flag, 2: list_of(contract), 3: list_of(fields(text, text))})
-state_question = record({2: list_of(contract)}, {1: u64})
+state_question = record({2: list_of(contract)}, {1: u64, 3: is_a(bytes, 16)})
 transfer = fields(real, real)
 call_outcome = record(
     {1: u64, 2: text, 5: text, 6: text, 8: flag}, {3: transfer, 4: transfer, 7: u16}
@@ -256,15 +256,18 @@ placed_server = record(
     {
         **{1: text, 2: list_of(text), 3: text, 4: real, 5: real, 6: real, 7: real, 8: real},
         **{9: u32, 10: text, 11: flag, 12: flag},
-    }
+    },
+    {13: flag},
 )
-place_answer = record({1: u64, 2: u64, 3: list_of(placed_server), 4: list_of(text)})
+place_answer = record(
+    {1: u64, 2: u64, 3: list_of(placed_server), 4: list_of(text)}, {5: list_of(text)}
+)
 server_state = record(
     {
         **{1: text, 2: one_of(5), 3: list_of(text), 4: u32, 5: real, 6: u64, 7: real, 8: u64},
         **{9: u64, 13: text, 14: text, 15: flag},
     },
-    {10: real, 11: real, 12: real},
+    {10: real, 11: real, 12: real, 16: flag},
 )
 # spec/wire.md, section 11.1
 relay_token = is_a(bytes, 32)

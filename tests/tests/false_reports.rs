@@ -108,7 +108,12 @@ fn boast(name: &str, address: &str, routine: &Routine) -> ServerReport {
         instance: [9; 16],
         processors: 1_000_000,
         revision: 1,
-        offers: Some(vec![OfferedRoutine { name: full_name.clone(), contract, in_jobs: false }]),
+        offers: Some(vec![OfferedRoutine {
+            name: full_name.clone(),
+            contract,
+            in_jobs: false,
+            hops: None,
+        }]),
         interfaces: Some(vec![InterfaceReply {
             name: full_name,
             interface: encode_interface(interface),

@@ -31,6 +31,7 @@ mod lists;
 mod loading;
 mod lost;
 mod lying;
+mod metaservers;
 mod mpi;
 mod nested;
 mod network;

@@ -4,6 +4,8 @@
 mod asking;
 mod finding;
 mod hint;
+mod leading;
+mod looking;
 mod members;
 mod moving;
 mod opening;

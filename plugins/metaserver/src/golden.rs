@@ -16,7 +16,7 @@ use farcall_services::directory::Visible;
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::{
     CallOutcome, InterfaceReply, MeasuredTransfer, OfferedRoutine, PlaceAnswer, PlaceQuestion,
-    RanCall, RelayToken, Reply, ReportAnswer, ServerReport, ServerState,
+    RanCall, RelayToken, Reply, ReportAnswer, ServerReport, ServerState, StateQuestion,
 };
 
 use crate::options::Settings;
@@ -75,9 +75,9 @@ pub fn interface(name: &str) -> InterfaceReply {
     }
 }
 
-fn offered(name: &str) -> OfferedRoutine {
+fn offered(name: &str, hops: Option<u32>) -> OfferedRoutine {
     let InterfaceReply { name, contract, .. } = interface(name);
-    OfferedRoutine { name, contract, in_jobs: false }
+    OfferedRoutine { name, contract, in_jobs: false, hops }
 }
 
 /// How a server says it is.
@@ -95,6 +95,7 @@ fn report(words: &[&str]) -> ServerReport {
             grant: None,
         }
     };
+    let hops = number(words, "hops").map(|hops| hops as u32);
     let offers = set(words, "offers").map(|_| list(words, "offers"));
     let interfaces = set(words, "interfaces").map(|_| list(words, "interfaces"));
     ServerReport {
@@ -106,13 +107,14 @@ fn report(words: &[&str]) -> ServerReport {
         calls: number(words, "calls").unwrap_or(0.0) as u64,
         backlog_s: number(words, "backlog").unwrap_or(0.0),
         revision: number(words, "revision").unwrap_or(1.0) as u64,
-        offers: offers.map(|names| names.into_iter().map(offered).collect()),
+        offers: offers.map(|names| names.into_iter().map(|name| offered(name, hops)).collect()),
         interfaces: interfaces.map(|names| names.into_iter().map(interface).collect()),
         draining: words.contains(&"draining"),
         runs: list(words, "ran").into_iter().map(run).collect(),
         begun: list(words, "begun").into_iter().map(told).collect(),
         arrived: list(words, "arrived").into_iter().map(told).collect(),
         product: "farcall 9".to_owned(),
+        leads: words.contains(&"leads"),
         ..ServerReport::default()
     }
 }
@@ -231,6 +233,14 @@ impl Play {
                 Request::Report(Box::new(ServerReport { name, ..report }))
             }
             "place" => Request::Place(Box::new(question(words))),
+            "how" => {
+                let known = number(words, "known").map(|known| known as u64);
+                let contracts =
+                    list(words, "wanted").into_iter().map(|name| interface(name).contract);
+                let asker = number(words, "asker").map(|run| [run as u8; 16]);
+                let question = StateQuestion { known, wanted: contracts.collect(), asker };
+                Request::State(question, Box::new(report(&words[2..])))
+            }
             "relay" => Request::Relay(words[2].to_owned()),
             "dials-back" => Request::DialBack,
             "servers" => Request::Servers { host: "c".to_owned(), site: String::new() },
@@ -351,6 +361,7 @@ fn reply_words(state: &State, reply: Reply) -> Vec<String> {
             )]
         }
         Reply::Placed(answer) => placed(state, &answer),
+        Reply::State(report) => vec![state_words(&report)],
         Reply::Servers(servers) => servers.iter().map(server).collect(),
         other => vec![format!("{other:?}")],
     }
@@ -358,9 +369,15 @@ fn reply_words(state: &State, reply: Reply) -> Vec<String> {
 
 fn placed(state: &State, answer: &PlaceAnswer) -> Vec<String> {
     let grant = if answer.grant == 0 { 0 } else { state.grant(answer.grant).0 };
-    let mut said = vec![format!("grant {grant} valid {} ms", answer.valid_us / 1000)];
+    let passed = if answer.passed.is_empty() {
+        String::new()
+    } else {
+        format!(", passed {}", answer.passed.join(" "))
+    };
+    let mut said = vec![format!("grant {grant} valid {} ms{passed}", answer.valid_us / 1000)];
     said.extend(answer.servers.iter().map(|one| {
         let own = if one.is_self { " (own)" } else { "" };
+        let own = if one.leads { " (leads)" } else { own };
         let note = if one.note.is_empty() { String::new() } else { format!(": {}", one.note) };
         match one.excluded {
             true => format!("- not {}{own}{note}", one.name),
@@ -371,6 +388,24 @@ fn placed(state: &State, answer: &PlaceAnswer) -> Vec<String> {
         }
     }));
     said
+}
+
+fn state_words(report: &ServerReport) -> String {
+    let offers = report.offers.as_ref().map(|all| {
+        let one = |offer: &OfferedRoutine| match offer.hops {
+            Some(hops) => format!("{} over {hops}", offer.name),
+            None => offer.name.clone(),
+        };
+        all.iter().map(one).collect::<Vec<_>>()
+    });
+    let interfaces = report.interfaces.as_ref().map(Vec::len);
+    format!(
+        "state: leads={} processors {} busy {} offers {offers:?} interfaces {interfaces:?} runs {}",
+        report.leads,
+        report.processors,
+        report.busy,
+        report.runs.len()
+    )
 }
 
 fn server(one: &ServerState) -> String {

@@ -2,25 +2,27 @@
 //!
 //! - Every server in `servers` is a member of the placement under the same name; so is the own node
 //!   once it has said how it is.
-//! - `owners` has the grants of open connections, and no others for long.
+//! - `connections` has the grants of open connections, and no others for long.
 //! - Nothing here waits, reads a clock or draws a number: these come with each event.
 
 mod catalogue;
+mod connections;
 mod lessons;
 mod links;
 mod relay;
 mod servers;
 mod sites;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-use farcall_base::{ConnectionId, Instant};
+use farcall_base::Instant;
 use farcall_placement::policy::{self, FinishFirst};
 use farcall_placement::{GrantId, Lesson, Placement};
 use farcall_services::placement::{Asker, Request};
 use farcall_wire::ServerReport;
 
-pub use catalogue::{Catalogue, Offer};
+pub use catalogue::{Catalogue, Offer, module_of};
+pub use connections::{Connections, READERS_MAX, READS_FOR};
 pub use lessons::Lessons;
 pub use links::{DialLimits, LinkKind, LinkNumber, LinkState, Standing};
 pub use relay::{Relay, RelayedStream, StreamEnd, StreamNumber, StreamPhase};
@@ -82,7 +84,7 @@ pub struct State {
     pub(crate) links: Vec<LinkState>,
     pub(crate) relay: Relay,
     pub(crate) parked: VecDeque<Parked>,
-    pub(crate) owners: BTreeSet<(ConnectionId, GrantId)>,
+    pub(crate) connections: Connections,
     /// What is to be written of what was learned.
     pub(crate) lessons: Lessons,
     pub(crate) telling: Telling,
@@ -110,7 +112,7 @@ impl State {
             links: joins.chain(members).collect(),
             relay: Relay::default(),
             parked: VecDeque::new(),
-            owners: BTreeSet::new(),
+            connections: Connections::default(),
             lessons: Lessons::default(),
             telling: Telling::default(),
             has_others: false,

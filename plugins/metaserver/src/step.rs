@@ -6,6 +6,7 @@ mod questions;
 mod relay;
 mod reports;
 mod servers;
+mod union;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +81,10 @@ impl State {
                 self.handle_outcomes(now, &asker, outcomes);
                 self.out.push_back(Action::Answer(number, Ok(Reply::Done)));
             }
+            Request::State(question, own) => {
+                let answer = self.answer_state(now, &asker, &question, *own);
+                self.out.push_back(Action::Answer(number, answer));
+            }
             Request::Relay(server) => self.handle_relay(now, number, &asker, &server),
             Request::DialBack => self.handle_dial_back(number, &asker),
             request => self.ask_when_fresh(now, number, asker, request),
@@ -91,13 +96,14 @@ impl State {
     pub fn handle_closed(&mut self, now: Instant, connection: ConnectionId) {
         let first = (connection, GrantId(0));
         let last = (connection, GrantId(u64::MAX));
-        let grants: Vec<_> = self.owners.range(first..=last).copied().collect();
+        let grants: Vec<_> = self.connections.owners.range(first..=last).copied().collect();
         for (connection, grant) in grants {
-            self.owners.remove(&(connection, grant));
+            self.connections.owners.remove(&(connection, grant));
             let site = Default::default();
             let nothing = Outcome { grant, site, member: None, sent: None, returned: None };
             self.placement.handle_outcome(&nothing);
         }
+        self.connections.readers.remove(&connection);
         self.lose_reporter(now, connection);
         self.lose_streams(connection);
         self.settle(now);

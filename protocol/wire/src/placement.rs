@@ -1,5 +1,7 @@
 //! What servers tell of themselves, and where calls should run (spec/placement.md, section 10).
 
+mod contracts;
+
 use minicbor::{Decode, Encode};
 
 use crate::message::{Attribute, decode, encode};
@@ -94,6 +96,9 @@ pub struct ServerReport {
     /// Product and version.
     #[n(24)]
     pub product: String,
+    /// Whether it leads to other servers: then all else is said of them together.
+    #[cbor(n(25), default)]
+    pub leads: bool,
 }
 
 /// A routine that a server publishes.
@@ -108,6 +113,9 @@ pub struct OfferedRoutine {
     /// Whether its calls run in jobs of a launcher.
     #[n(2)]
     pub in_jobs: bool,
+    /// Metaservers on the way to it from the server that offers it; none: it has it itself.
+    #[n(3)]
+    pub hops: Option<u32>,
 }
 
 /// A call that ran, as its server measured it.
@@ -173,6 +181,9 @@ pub struct StateQuestion {
     /// Contracts whose interfaces it is to tell.
     #[cbor(n(2), with = "contracts")]
     pub wanted: Vec<[u8; 32]>,
+    /// The run of the server that asks: it is not told of itself.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub asker: Option<[u8; 16]>,
 }
 
 /// A call that wants a server.
@@ -221,7 +232,7 @@ pub struct PlaceQuestion {
     /// What became of earlier calls.
     #[n(14)]
     pub outcomes: Vec<CallOutcome>,
-    /// Metaservers that this question has passed.
+    /// Runs of metaservers that this question has passed, as [`PlaceAnswer::passed`] told them.
     #[n(15)]
     pub passed: Vec<String>,
 }
@@ -242,6 +253,9 @@ pub struct PlaceAnswer {
     /// Metaservers that know the same servers.
     #[n(4)]
     pub metaservers: Vec<String>,
+    /// What a question to a server that leads to others is to say that it has passed.
+    #[cbor(n(5), default)]
+    pub passed: Vec<String>,
 }
 
 /// A server in an answer. Times are what is predicted, in seconds.
@@ -284,6 +298,9 @@ pub struct PlacedServer {
     /// Whether it is the server that answers.
     #[n(12)]
     pub is_self: bool,
+    /// Whether it leads to other servers: it is asked where the call runs.
+    #[cbor(n(13), default)]
+    pub leads: bool,
 }
 
 /// What became of a call that was placed, as its client tells it.
@@ -398,6 +415,9 @@ pub struct ServerState {
     /// Whether it is the server that answers.
     #[n(15)]
     pub is_self: bool,
+    /// Whether it leads to other servers, which it tells who asks it.
+    #[cbor(n(16), default)]
+    pub leads: bool,
 }
 
 /// The attribute [`GRANT`] of a call.
@@ -412,29 +432,4 @@ pub fn grant_attribute(grant: u64) -> Attribute {
 pub fn grant_of(attributes: Option<&[Attribute]>) -> Result<Option<u64>> {
     let found = attributes.and_then(|all| all.iter().find(|attribute| attribute.name == GRANT));
     found.map(|attribute| decode("grant", &attribute.value)).transpose()
-}
-
-mod contracts {
-    //! An array of hashes of 32 bytes.
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        contracts: &[[u8; 32]],
-        out: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.array(contracts.len() as u64)?;
-        for contract in contracts {
-            out.bytes(contract)?;
-        }
-        Ok(())
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<[u8; 32]>, DecodeError> {
-        let contracts = input.array_iter::<minicbor::bytes::ByteArray<32>>()?;
-        // Room is made for what comes, not for what was promised.
-        contracts.map(|contract| contract.map(|contract| *contract)).collect()
-    }
 }

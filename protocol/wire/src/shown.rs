@@ -182,7 +182,7 @@ impl Shown for ServerReport {
 
 impl Shown for OfferedRoutine {
     fn make_printable(&mut self) {
-        let OfferedRoutine { name, contract: _, in_jobs: _ } = self;
+        let OfferedRoutine { name, contract: _, in_jobs: _, hops: _ } = self;
         line(name);
     }
 }
@@ -199,9 +199,9 @@ impl Shown for ReportAnswer {
 
 impl Shown for PlaceAnswer {
     fn make_printable(&mut self) {
-        let PlaceAnswer { grant: _, valid_us: _, servers, metaservers } = self;
+        let PlaceAnswer { grant: _, valid_us: _, servers, metaservers, passed } = self;
         all(servers);
-        metaservers.iter_mut().for_each(line);
+        metaservers.iter_mut().chain(passed).for_each(line);
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn server() -> ServerReport {
-        let offer = OfferedRoutine { name: text(), contract: [0; 32], in_jobs: false };
+        let offer = OfferedRoutine { name: text(), contract: [0; 32], in_jobs: false, hops: None };
         ServerReport {
             name: text(),
             addresses: vec![text()],

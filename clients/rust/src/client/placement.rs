@@ -105,8 +105,9 @@ impl Client {
             explains: true,
             ..PlaceQuestion::default()
         };
-        match self.ask_placement(&Request::Place(Box::new(question)), timeout)? {
+        match self.ask_placement(&Request::Place(Box::new(question.clone())), timeout)? {
             Reply::Placed(mut answer) => {
+                self.view().ask_leading(&question, &mut answer);
                 if let Some(roll) = self.view().roll() {
                     roll.complete_placed(&mut answer.servers);
                 }

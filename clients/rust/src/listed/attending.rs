@@ -131,7 +131,8 @@ impl Attendant {
 
     /// How the server is; nothing if it has not answered yet.
     fn ask(&mut self, session: &Arc<Session>) -> Result<Option<ServerReport>> {
-        let question = StateQuestion { known: self.known, wanted: self.wanted.clone() };
+        let question =
+            StateQuestion { known: self.known, wanted: self.wanted.clone(), asker: None };
         match session.ask_for(&Request::State(question), Some(WAIT), PATIENCE)? {
             None => Ok(None),
             Some(Reply::State(report)) => Ok(Some(*report)),

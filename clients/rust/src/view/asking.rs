@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_wire::{PLACEMENT, PlaceAnswer, PlaceQuestion};
-use farcall_wire::{Reply, Request};
+use farcall_wire::{CallOutcome, PLACEMENT, PlaceAnswer, PlaceQuestion, Reply, Request};
 
 use super::finding::{Named, Predicted};
 use super::placing::{Ahead, Next};
@@ -152,7 +151,29 @@ impl View {
         }
     }
 
+    /// Asks one metaserver that another one has named.
+    pub fn ask_one(
+        &self,
+        session: &Arc<Session>,
+        question: PlaceQuestion,
+        until: Option<Instant>,
+    ) -> Result<Answered> {
+        let question = session.begin(&Request::Place(Box::new(question)))?;
+        self.waited_for(session, question, until)
+    }
+
     fn answer_of(
+        &self,
+        session: &Arc<Session>,
+        question: u64,
+        until: Option<Instant>,
+    ) -> Result<Answered> {
+        let answered = self.waited_for(session, question, until)?;
+        self.learn_askers(&answered.answer);
+        Ok(answered)
+    }
+
+    fn waited_for(
         &self,
         session: &Arc<Session>,
         question: u64,
@@ -167,9 +188,7 @@ impl View {
             }
             Err(error) => return Err(error),
         };
-        let answer = placed(reply)?;
-        self.learn_askers(&answer);
-        Ok(Answered { answer, by: session.clone() })
+        Ok(Answered { answer: placed(reply)?, by: session.clone() })
     }
 
     fn learn_askers(&self, answer: &PlaceAnswer) {
@@ -223,6 +242,12 @@ impl View {
         self.learn_askers(&answer);
         let answered = Answered { answer, by: by.clone() };
         let servers = self.servers_of(&answered, &[]);
+        // Another metaserver would have to be waited for: the next call asks again.
+        if servers.iter().any(|named| named.leads && named.calls > 0) {
+            let grant = answered.answer.grant;
+            let unused = CallOutcome { grant, host: own_host(), ..CallOutcome::default() };
+            return self.outcomes.push(self, unused);
+        }
         servers.iter().for_each(|named| named.server.dial(self));
         placing.answered(grant, &answered.answer, &servers);
     }
@@ -265,7 +290,8 @@ impl View {
                 return_s: placed.return_s,
             };
             let predicted = Some(Predicted { phases, error_s: placed.error_s });
-            Some(Named { server: server.ok()?, calls: placed.calls, predicted })
+            let calls = placed.calls;
+            Some(Named { server: server.ok()?, calls, predicted, leads: placed.leads, led: None })
         });
         let is_wanted = |named: &Named| !without.iter().any(|name| **name == *named.server.name);
         servers.filter(is_wanted).collect()

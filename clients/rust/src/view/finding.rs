@@ -1,24 +1,22 @@
-//! Finds a server for a call: by a grant that is good still, or by asking.
+//! Finds a server for a call by asking, and those that an answer named by trying them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_idl::values::ByteValues;
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_placement::Demand;
-use farcall_wire::CallOutcome;
+use farcall_wire::{CallOutcome, PlaceQuestion};
 
 use super::asking::{Answered, Asking, is_gone, late};
-use super::placing::{Ahead, Chosen, Next};
-use super::search::Search;
+use super::leading::{Led, Passing};
+use super::placing::Ahead;
 use super::server::Server;
 use super::{View, own_host};
-use crate::argument::Argument;
-use crate::client::{CallOptions, Client};
+use crate::client::Client;
 use crate::contract::Contract;
-use crate::marshal::{LikeCalls, Prepared};
+use crate::marshal::LikeCalls;
 use crate::results::Phases;
-use crate::session::{Conditions, PlacedAs, Session, earlier};
+use crate::session::{Conditions, PlacedAs, Session};
 
 /// How often one call asks, at most.
 const ASKED_MAX: u32 = 16;
@@ -35,15 +33,17 @@ pub struct Placed {
     pub server: Arc<Server>,
     /// 0: by nobody's word.
     pub grant: u64,
+    /// The metaservers on the way, behind the one that granted it.
+    pub led: Option<Arc<Led>>,
     /// Whether the call may go to another server instead.
     pub is_movable: bool,
     /// Whether the next grant is to be seen to.
     pub is_low: bool,
-    /// What is known of a call that was asked for alone.
+    /// What is known of a call that was asked for alone, or is measured for others like it.
     pub alone: Option<Box<Alone>>,
 }
 
-/// A call that was asked for alone.
+/// A call that is measured.
 pub struct Alone {
     /// Servers for it that come next.
     pub rest: Vec<Named>,
@@ -60,6 +60,10 @@ pub struct Named {
     pub calls: u32,
     /// What was predicted of one there.
     pub predicted: Option<Predicted>,
+    /// Whether it is a metaserver, which is asked where calls run.
+    pub leads: bool,
+    /// How it was found, where other metaservers led there.
+    pub led: Option<Arc<Led>>,
 }
 
 /// What a call was predicted to need on a server.
@@ -72,14 +76,20 @@ pub struct Predicted {
 impl Named {
     /// By nobody's prediction.
     pub fn only(server: Arc<Server>) -> Named {
-        Named { server, calls: 0, predicted: None }
+        Named { server, calls: 0, predicted: None, leads: false, led: None }
     }
 }
 
 impl Placed {
     /// On this server, and no other.
     pub fn bound(server: Arc<Server>) -> Placed {
-        Placed { server, grant: 0, is_movable: false, is_low: false, alone: None }
+        Placed { server, grant: 0, led: None, is_movable: false, is_low: false, alone: None }
+    }
+
+    /// The grant that its server is told.
+    #[inline]
+    fn told(&self) -> u64 {
+        self.led.as_ref().map_or(self.grant, |led| led.grant())
     }
 }
 
@@ -95,7 +105,7 @@ impl Place {
     pub fn tell(&self, conditions: &mut Conditions) {
         let placed = self.placed.as_ref().filter(|placed| placed.is_movable);
         let Some(placed) = placed else { return };
-        conditions.grant = placed.grant;
+        conditions.grant = placed.told();
         conditions.placed =
             if placed.alone.is_some() { PlacedAs::Alone } else { PlacedAs::OneOfMany };
     }
@@ -118,6 +128,8 @@ pub struct Wanted {
     pub grant: u64,
     /// Why it does not run where it was.
     pub trouble: Option<Error>,
+    /// Metaservers that the question has passed, where others lead on.
+    pub passed: Vec<String>,
 }
 
 /// A server that was found.
@@ -125,6 +137,7 @@ pub struct Found {
     pub session: Arc<Session>,
     pub server: Arc<Server>,
     pub grant: u64,
+    pub led: Option<Arc<Led>>,
     pub rest: Vec<Named>,
     pub demand: Demand,
     pub predicted: Option<Predicted>,
@@ -137,9 +150,10 @@ pub struct Found {
 impl Found {
     /// Where the call goes.
     pub fn place(self) -> Place {
-        let Found { session, server, grant, rest, demand, predicted, is_kept, .. } = self;
-        let alone = (!is_kept).then(|| Box::new(Alone { rest, demand, predicted }));
-        let placed = Placed { server, grant, is_movable: true, is_low: false, alone };
+        let Found { session, server, grant, led, rest, demand, predicted, is_kept, .. } = self;
+        let is_measured = !is_kept || server.is_idle();
+        let alone = is_measured.then(|| Box::new(Alone { rest, demand, predicted }));
+        let placed = Placed { server, grant, led, is_movable: true, is_low: false, alone };
         Place { session, placed: Some(placed) }
     }
 }
@@ -158,6 +172,7 @@ impl Wanted {
             without: Vec::new(),
             grant: 0,
             trouble: None,
+            passed: Vec::new(),
         }
     }
 
@@ -181,7 +196,12 @@ impl Wanted {
     fn reach_first(&mut self, view: &Arc<View>, is_kept: bool) -> Result<Option<Found>> {
         self.first.sort_by_cached_key(|named| named.server.is_cut_off());
         while !self.first.is_empty() {
-            let Named { server, predicted, .. } = self.first.remove(0);
+            let named = self.first.remove(0);
+            if named.leads {
+                self.lead_on(view, &named);
+                continue;
+            }
+            let Named { server, predicted, led, .. } = named;
             match server.session(view, self.deadline) {
                 Ok(Some(session)) => {
                     let rest = std::mem::take(&mut self.first);
@@ -192,6 +212,7 @@ impl Wanted {
                         session,
                         server,
                         grant,
+                        led,
                         rest,
                         demand,
                         predicted,
@@ -200,15 +221,38 @@ impl Wanted {
                     }));
                 }
                 Ok(None) => return Err(late()),
-                Err(error) => self.refused(view, &server, error),
+                Err(error) => self.refused(view, (&server, led.as_ref()), error),
             }
         }
         Ok(None)
     }
 
+    /// All that come before a metaserver did not take it: those that it names are next.
+    fn lead_on(&mut self, view: &Arc<View>, named: &Named) {
+        let question = view.question(&self.contract, &self.demand, 1);
+        let passing = Passing {
+            question: &question,
+            passed: &self.passed,
+            without: &self.without,
+            until: self.deadline,
+        };
+        match view.led(&passing, named, 1) {
+            Ok((servers, _)) => drop(self.first.splice(0..0, servers)),
+            Err(error) => {
+                self.without.push(named.server.name.to_string());
+                self.trouble.get_or_insert(error);
+            }
+        }
+    }
+
     /// A server does not take it.
-    fn refused(&mut self, view: &Arc<View>, server: &Arc<Server>, error: Error) {
-        view.refused(&self.contract, server, self.grant, &error);
+    fn refused(
+        &mut self,
+        view: &Arc<View>,
+        (server, led): (&Arc<Server>, Option<&Arc<Led>>),
+        error: Error,
+    ) {
+        view.refused(&self.contract, server, (self.grant, led), &error);
         self.without.push(server.name.to_string());
         self.trouble = Some(error);
     }
@@ -225,8 +269,8 @@ impl Wanted {
         let has_last = placing.is_some_and(|placing| !placing.last().is_empty());
         let asking = if has_last { Asking::Briefly } else { Asking::Patiently };
         match view.ask(&question, self.ahead.take(), (self.deadline, asking)) {
-            Ok(answered) => {
-                let servers = view.servers_of(&answered, &self.without);
+            Ok(mut answered) => {
+                let servers = self.servers_of(view, &question, &mut answered);
                 self.grant = answered.answer.grant;
                 let is_kept = self.keep(view, &answered, &servers);
                 self.first = servers;
@@ -257,6 +301,30 @@ impl Wanted {
             }),
             Err(error) => Err(beside(self.trouble.take(), error)),
         }
+    }
+
+    /// The servers of an answer; of metaservers among them, those that they name.
+    fn servers_of(
+        &mut self,
+        view: &Arc<View>,
+        question: &PlaceQuestion,
+        answered: &mut Answered,
+    ) -> Vec<Named> {
+        let servers = view.servers_of(answered, &self.without);
+        self.passed.clone_from(&answered.answer.passed);
+        if !servers.iter().any(|named| named.leads && named.calls > 0) {
+            return servers;
+        }
+        let passing = Passing {
+            question,
+            passed: &self.passed,
+            without: &self.without,
+            until: self.deadline,
+        };
+        let followed = view.follow(&passing, answered, servers);
+        answered.answer.valid_us = followed.valid_us;
+        self.without.extend(followed.without);
+        followed.servers
     }
 
     fn is_late(&self) -> bool {
@@ -304,7 +372,7 @@ impl View {
         self: &Arc<View>,
         contract: &Contract,
         server: &Arc<Server>,
-        grant: u64,
+        (grant, led): (u64, Option<&Arc<Led>>),
         error: &Error,
     ) {
         if let Some(placing) = &contract.placing {
@@ -314,117 +382,8 @@ impl View {
             let failure = Some(error.kind().code());
             let outcome =
                 CallOutcome { grant, host: own_host(), failure, ..CallOutcome::default() };
+            led.iter().for_each(|led| led.tell(&outcome));
             self.outcomes.push(self, outcome);
         }
     }
-}
-
-impl Client {
-    /// Where a call goes; `None` if that is not known within `wait`. Servers of `without` are left
-    /// out.
-    ///
-    /// # Errors
-    /// Why it goes nowhere.
-    #[inline]
-    pub(crate) fn place(
-        &self,
-        contract: &Arc<Contract>,
-        arguments: &[Argument<'static>],
-        options: &CallOptions,
-        without: &[String],
-        waits: (Option<Instant>, Option<Duration>),
-    ) -> Result<Option<Place>> {
-        if let Some(at) = &options.at {
-            return self.bound_at(at, waits).map(Some);
-        }
-        let Some(placing) = &contract.placing else { return Ok(Some(self.at_home())) };
-        if let Some(object) = options.on {
-            return self.bound_to(object, waits).map(Some);
-        }
-        if let Some(chosen) = placing.choose(arguments) {
-            let Chosen { server, session, grant, is_low } = chosen;
-            let placed = Placed { server, grant, is_movable: true, is_low, alone: None };
-            return Ok(Some(Place { session, placed: Some(placed) }));
-        }
-        self.look_for(contract, arguments, without, waits)
-    }
-
-    /// At the server that was connected to.
-    pub(crate) fn at_home(&self) -> Place {
-        Place { session: self.view().home_session.clone(), placed: None }
-    }
-
-    #[cold]
-    fn look_for(
-        &self,
-        contract: &Arc<Contract>,
-        arguments: &[Argument<'static>],
-        without: &[String],
-        (deadline, wait): (Option<Instant>, Option<Duration>),
-    ) -> Result<Option<Place>> {
-        let view = self.view();
-        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-        let placing = contract.placing.as_ref();
-        if let Some(search) = placing.and_then(|placing| placing.take_search(arguments)) {
-            return self.go_on(contract, arguments, search, until);
-        }
-        let wanted = self.wanted(contract, arguments, without, deadline)?;
-        if until.is_none() {
-            return wanted.find(view).map(|found| Some(found.place()));
-        }
-        let search = Search::begin(view, wanted, None);
-        self.go_on(contract, arguments, search, until)
-    }
-
-    /// Waits for a search in pieces.
-    fn go_on(
-        &self,
-        contract: &Arc<Contract>,
-        arguments: &[Argument<'static>],
-        search: Arc<Search>,
-        until: Option<Instant>,
-    ) -> Result<Option<Place>> {
-        if let Some(found) = search.wait(until) {
-            return found.map(|found| Some(found.place()));
-        }
-        let placing = contract.placing.as_ref();
-        if let Some((placing, like)) =
-            placing.and_then(|placing| Some((placing, placing.like(contract, arguments)?)))
-        {
-            placing.put_search(like, search);
-        }
-        Ok(None)
-    }
-
-    fn wanted(
-        &self,
-        contract: &Arc<Contract>,
-        arguments: &[Argument<'static>],
-        without: &[String],
-        deadline: Option<Instant>,
-    ) -> Result<Wanted> {
-        let demand = demand(contract, arguments)?;
-        let placing = contract.placing.as_ref();
-        let like = placing.and_then(|placing| placing.like(contract, arguments));
-        let next = placing.and_then(|placing| placing.next(arguments));
-        let first = Next { demand, calls: 1, ahead: None };
-        let Next { calls, ahead, .. } = next.unwrap_or(first);
-        let without = without.to_vec();
-        // It was asked without knowing that.
-        let ahead = ahead.filter(|_| without.is_empty());
-        Ok(Wanted { like, calls, ahead, without, ..Wanted::new(contract, demand, deadline) })
-    }
-}
-
-/// What a call with these arguments asks for.
-pub fn demand(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Demand> {
-    let limit = Bytes(u64::MAX);
-    let values = Prepared::values(contract, arguments, limit)?;
-    let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
-    Demand::of(&contract.interface, &ByteValues::new(&contract.interface, bytes), limit)
-}
-
-/// The time of a wait in pieces, or of the call.
-pub fn until_of((deadline, wait): (Option<Instant>, Option<Duration>)) -> Option<Instant> {
-    earlier(deadline, wait.and_then(|wait| Instant::now().checked_add(wait)))
 }

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result, nearest};
 use farcall_placement::Demand;
-use farcall_wire::{CallOutcome, Reply, Request, ServerPresence, ServerState};
+use farcall_wire::{CallOutcome, ServerPresence, ServerState};
 
 use super::asking::{is_gone, late, places};
-use super::finding::{Found, Place, Placed, Wanted, until_of};
+use super::finding::{Found, Place, Placed, Wanted};
+use super::leading::states_of;
+use super::looking::until_of;
 use super::server::Server;
 use super::{View, hint, lock, own_host};
 use crate::client::{CallOptions, Client, forget_at};
@@ -23,7 +25,7 @@ const NAMES_SHOWN: usize = 3;
 /// Time for which a server that is gone counts as one that may come back, and is asked.
 const GONE_MAX: Duration = Duration::from_secs(3600);
 /// Time that each server has for an answer, to be reached included.
-const MEMBER_MAX: Duration = Duration::from_secs(10);
+pub(super) const MEMBER_MAX: Duration = Duration::from_secs(10);
 /// Time for which it counts whether other servers are known.
 const LATELY: Duration = Duration::from_secs(10);
 
@@ -72,16 +74,9 @@ impl View {
         if !places(&asker) {
             return Ok(Vec::new());
         }
-        match asker.ask(&Request::Servers(own_host(), String::new()), wait)? {
-            None => Err(late()),
-            Some(Reply::Servers(servers)) => Ok(servers),
-            Some(Reply::Failed(failure)) => Err(failure.into()),
-            _ => Err(Error::new(
-                ErrorKind::Protocol,
-                "ask for the servers",
-                "the server sent the wrong kind of answer",
-            )),
-        }
+        let mut states = states_of(&asker, wait)?;
+        self.add_led(&mut states);
+        Ok(states)
     }
 
     /// Whether the server that is asked knows others; what was said lately counts.
@@ -111,11 +106,12 @@ impl View {
         let nothing =
             Demand { operations: None, processors: None, bytes_in: 0.0, bytes_out: 0.0, sizes: 0 };
         let wanted = Wanted { calls: count, ..Wanted::new(contract, nothing, deadline) };
-        let Found { session, server, grant, .. } = wanted.find(self)?;
+        let Found { session, server, grant, led, .. } = wanted.find(self)?;
         // It counts no more: what is held is in its server's reports.
         let host = own_host();
-        let name = server.name.to_string();
-        let outcome = CallOutcome { grant, server: name, host, ..CallOutcome::default() };
+        let through = led.as_ref().map_or(&server.name, |led| &led.through).to_string();
+        let outcome = CallOutcome { grant, server: through, host, ..CallOutcome::default() };
+        led.iter().for_each(|led| led.tell(&outcome));
         self.outcomes.push(self, outcome);
         Ok((session, server))
     }

@@ -7,15 +7,19 @@ use std::time::Instant;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::CallOutcome;
 
-use super::finding::{Named, Placed, Wanted, demand};
+use super::finding::{Named, Placed, Wanted};
+use super::looking::demand;
 use super::search::Search;
 use super::waiting::Slices;
 use super::{View, lock, outcomes, own_host};
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::pending::PendingCall;
-use crate::results::Outputs;
+use crate::results::{Outputs, PlacedTimes};
 use crate::session::{Conditions, Returned, Told};
+
+/// A call may take so much longer than twice what was predicted: it is a small one.
+const WRONG_S: f64 = 0.001;
 
 /// What is kept of a call that did not run where it was placed.
 #[derive(Default)]
@@ -202,7 +206,8 @@ impl PendingCall {
         without.push(placed.server.name.to_string());
         let without = without.clone();
         let view = self.client.view();
-        view.refused(&self.contract, &placed.server, placed.grant, &error);
+        let grants = (placed.grant, placed.led.as_ref());
+        view.refused(&self.contract, &placed.server, grants, &error);
         let (demand, first) = match placed.alone {
             Some(alone) => (alone.demand, alone.rest),
             None => {
@@ -309,7 +314,8 @@ impl PendingCall {
             Ok(outputs) => {
                 let took = self.session.take_times(self.number);
                 let placed = took.and_then(|took| outcomes::beside(outputs, took, alone));
-                if placed.is_some() {
+                if let Some(times) = &placed {
+                    self.look_at_grant(times);
                     outputs.seldom.get_or_insert_default().placed = placed;
                 }
                 (sent, returned) = outcomes::transfers(outputs, took, alone);
@@ -317,9 +323,22 @@ impl PendingCall {
             Err(error) => failure = Some(error.kind().code()),
         }
         let grant = placed.grant;
-        let server = placed.server.name.to_string();
+        let through = placed.led.as_ref().map_or(&placed.server.name, |led| &led.through);
+        let server = through.to_string();
         let told = CallOutcome { grant, server, sent, returned, failure, ..CallOutcome::default() };
-        view.outcomes.push(view, CallOutcome { host: own_host(), ..told });
+        let told = CallOutcome { host: own_host(), ..told };
+        placed.led.iter().for_each(|led| led.tell(&told));
+        view.outcomes.push(view, told);
+    }
+
+    /// A grant for many calls is given up whose first one took much longer than was predicted.
+    fn look_at_grant(&self, times: &PlacedTimes) {
+        let is_wrong = times.measured.total_s() > 2.0 * times.predicted.total_s() + WRONG_S;
+        if let (Some(placing), Some(placed)) = (&self.contract.placing, &self.placed)
+            && is_wrong
+        {
+            placing.give_up(placed.grant);
+        }
     }
 
     /// Nobody waits for it any more.

@@ -41,7 +41,8 @@ pub fn open_placed(
                 if without.len() >= MOVES_MAX {
                     return Err(error);
                 }
-                client.view().refused(contract, &placed.server, placed.grant, &error);
+                let grants = (placed.grant, placed.led.as_ref());
+                client.view().refused(contract, &placed.server, grants, &error);
                 without.push(placed.server.name.to_string());
             }
             (Err(error), _) => return Err(error),

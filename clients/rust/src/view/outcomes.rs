@@ -129,11 +129,11 @@ fn tell(view: &Weak<View>) {
     }
 }
 
-fn send(session: &Session, outcomes: Vec<CallOutcome>) {
+/// Tells somebody who placed calls; nobody waits for the answer.
+pub fn send(session: &Session, outcomes: Vec<CallOutcome>) {
     if outcomes.is_empty() || session.is_lost() {
         return;
     }
-    // Nobody waits for the answer.
     if let Ok(question) = session.begin(&Request::Outcomes(outcomes)) {
         session.forget(question);
         let _ = session.process();

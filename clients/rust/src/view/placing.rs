@@ -10,7 +10,8 @@ use farcall_placement::Demand;
 use farcall_wire::PlaceAnswer;
 use smallvec::SmallVec;
 
-use super::finding::Named;
+use super::finding::{Alone, Named, Predicted};
+use super::leading::Led;
 use super::lock;
 use super::search::Search;
 use super::server::Server;
@@ -60,8 +61,12 @@ struct Kept {
 struct Seat {
     server: Arc<Server>,
     session: Option<Arc<Session>>,
+    led: Option<Arc<Led>>,
     share: u32,
     left: u32,
+    predicted: Option<Predicted>,
+    /// Whether no call of the grant has gone there yet: the first is measured.
+    is_fresh: bool,
 }
 
 /// A question that was asked before its answer is needed.
@@ -77,6 +82,9 @@ pub struct Chosen {
     pub server: Arc<Server>,
     pub session: Arc<Session>,
     pub grant: u64,
+    pub led: Option<Arc<Led>>,
+    /// Of a call that is to be measured.
+    pub alone: Option<Box<Alone>>,
     /// Whether the next grant is to be seen to once this call is on its way.
     pub is_low: bool,
 }
@@ -143,7 +151,7 @@ impl Placing {
     /// The answer to a question for calls like those of an older grant.
     pub fn answered(&self, grant: u64, answer: &PlaceAnswer, servers: &[Named]) {
         let mut state = lock(&self.state);
-        state.last = servers.iter().map(|named| named.server.clone()).collect();
+        state.last = callable(servers);
         let Some(kept) = state.kept.iter_mut().find(|kept| kept.grant == grant) else { return };
         kept.renew(answer, servers);
     }
@@ -157,7 +165,7 @@ impl Placing {
         servers: &[Named],
     ) -> bool {
         let mut state = lock(&self.state);
-        state.last = servers.iter().map(|named| named.server.clone()).collect();
+        state.last = callable(servers);
         let Some(like) = like else { return false };
         if !state.kept.iter().any(|kept| kept.like == *like) {
             if answer.valid_us == 0 {
@@ -199,6 +207,13 @@ impl Placing {
         }
     }
 
+    /// A grant was for what is not so: the next call asks again.
+    pub fn give_up(&self, grant: u64) {
+        let mut state = lock(&self.state);
+        let kept = state.kept.iter_mut().filter(|kept| kept.grant == grant);
+        kept.for_each(|kept| kept.left = 0);
+    }
+
     /// A search for a call like this one that goes on.
     pub fn take_search(&self, arguments: &[Argument<'_>]) -> Option<Arc<Search>> {
         let mut state = lock(&self.state);
@@ -238,6 +253,7 @@ impl Kept {
         let is_kept = self.left > 0;
         if let Some(seat) = self.seats.iter_mut().find(|seat| seat.left > 0 && is_kept) {
             seat.left -= 1;
+            seat.is_fresh = false;
             self.left -= 1;
         }
         is_kept
@@ -268,7 +284,22 @@ impl Kept {
             }
         };
         let session = seat.session.clone()?;
-        Some(Chosen { server: seat.server.clone(), session, grant: self.grant, is_low })
+        let led = seat.led.clone();
+        let server = seat.server.clone();
+        // One behind others would tell of these.
+        let is_measured = seat.is_fresh && server.is_idle();
+        seat.is_fresh &= !is_measured;
+        let alone = if is_measured { self.measured(index) } else { None };
+        Some(Chosen { server, session, grant: self.grant, led, alone, is_low })
+    }
+
+    /// What is kept of a call that is measured.
+    #[cold]
+    fn measured(&self, index: usize) -> Option<Box<Alone>> {
+        let others = self.seats.iter().enumerate().filter(|(other, _)| *other != index);
+        let rest = others.map(|(_, seat)| Named::only(seat.server.clone())).collect();
+        let predicted = self.seats[index].predicted;
+        Some(Box::new(Alone { rest, demand: self.demand, predicted }))
     }
 
     fn next(&mut self) -> Next {
@@ -287,14 +318,23 @@ impl Kept {
         let seat = |named: &Named| Seat {
             server: named.server.clone(),
             session: named.server.connection(),
+            led: named.led.clone(),
             share: named.calls,
             left: named.calls,
+            predicted: named.predicted,
+            is_fresh: true,
         };
         self.seats = seats.map(seat).collect();
         self.granted = self.seats.iter().map(|seat| seat.left).fold(0, u32::saturating_add);
         self.left = if answer.valid_us == 0 { 0 } else { self.granted };
         self.ahead = None;
     }
+}
+
+/// Those that take calls themselves.
+fn callable(servers: &[Named]) -> Vec<Arc<Server>> {
+    let themselves = servers.iter().filter(|named| !named.leads);
+    themselves.map(|named| named.server.clone()).collect()
 }
 
 impl Seat {

@@ -94,6 +94,12 @@ impl Server {
         matches!(lock(&self.place).line, Line::Up(_))
     }
 
+    /// Whether it has no call of this client.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) == 0
+    }
+
     /// Its connection, if there is one that is neither lost nor being made again.
     pub fn connection(&self) -> Option<Arc<Session>> {
         match &lock(&self.place).line {

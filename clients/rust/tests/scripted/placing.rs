@@ -16,16 +16,20 @@ pub const SUM: &str =
 pub const HALF: &str =
     "Module m;\nDefine half(IN double x, OUT double y) Calls \"C\" y = half(x);\n";
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What is predicted of a call: none is slower than that.
+const LONG_S: f64 = 30.0;
 
 /// A server of an answer: for so many of the calls that were asked for.
 pub fn at(name: &str, address: &str, calls: u32) -> PlacedServer {
     let addresses = vec![address.to_owned()];
-    PlacedServer { name: name.to_owned(), addresses, calls, ..PlacedServer::default() }
+    let name = name.to_owned();
+    PlacedServer { name, addresses, calls, run_s: LONG_S, ..PlacedServer::default() }
 }
 
 /// The server that answers.
 pub fn itself(name: &str, calls: u32) -> PlacedServer {
-    PlacedServer { name: name.to_owned(), calls, is_self: true, ..PlacedServer::default() }
+    let name = name.to_owned();
+    PlacedServer { name, calls, is_self: true, run_s: LONG_S, ..PlacedServer::default() }
 }
 
 pub fn grant(grant: u64, servers: Vec<PlacedServer>) -> PlaceAnswer {
@@ -214,6 +218,33 @@ fn one_grant_serves_many_calls() {
     assert!(of(&a, 1) > 2 * of(&b, 1), "{a:?} {b:?}");
     assert!(of(&b, 1) >= 6 && of(&a, 2) > 0 && of(&b, 2) > 0, "{a:?} {b:?}");
     assert_eq!(a.len() + b.len(), 78);
+}
+
+/// The first call of a grant for many is measured: one that takes much longer than was predicted ends
+/// the grant, and the next question takes along what is known now.
+#[test]
+fn a_grant_is_given_up_whose_first_call_is_much_slower_than_predicted() {
+    let (client, mut home) = metaserver(HALF, PATIENCE);
+    let routine = looked_up(&client, &mut home, "half");
+    let script = std::thread::spawn(move || {
+        for number in 1..=3 {
+            let (channel, question) = home.asked_to_place();
+            assert_eq!(question.outcomes.len(), usize::from(number > 1), "{question:?}");
+            let took = |outcome: &CallOutcome| outcome.returned.unwrap().seconds;
+            assert!(question.outcomes.iter().all(|outcome| took(outcome) > 0.05));
+            let hopeful = PlacedServer { run_s: 0.02, ..itself("home", 100) };
+            let answer = PlaceAnswer { valid_us: 60_000_000, ..grant(number, vec![hopeful]) };
+            home.answer(channel, &placed(answer));
+            let opened = home.opened();
+            std::thread::sleep(Duration::from_millis(60));
+            finish(&mut home, opened, 0.5);
+        }
+        home
+    });
+    for _ in 0..3 {
+        assert_eq!(half(&routine, 1.0).unwrap().0, 0.5);
+    }
+    script.join().unwrap();
 }
 
 /// Other sizes are another kind of call.

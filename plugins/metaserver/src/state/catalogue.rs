@@ -26,14 +26,16 @@ pub struct Offer {
     pub contract: [u8; 32],
     /// Whether its calls run in jobs.
     pub in_jobs: bool,
+    /// Metaservers behind the server that offers it.
+    pub hops: u32,
 }
 
 impl Offer {
     /// What a server says that it offers.
     pub fn new(offered: OfferedRoutine) -> Offer {
         let routine = routine_hash(&offered.name, &offered.contract);
-        let OfferedRoutine { name, contract, in_jobs } = offered;
-        Offer { routine, name, contract, in_jobs }
+        let OfferedRoutine { name, contract, in_jobs, hops } = offered;
+        Offer { routine, name, contract, in_jobs, hops: hops.unwrap_or(0) }
     }
 
     /// Its module; empty for none.
@@ -113,6 +115,17 @@ impl Catalogue {
         };
         self.entries.insert(routine, entry);
         Ok(routine)
+    }
+
+    /// The interfaces of these contracts that others publish, for another server.
+    pub fn replies(&self, wanted: &[[u8; 32]]) -> impl Iterator<Item = InterfaceReply> {
+        let known = self.others().filter(|entry| wanted.contains(&entry.contract));
+        known.map(|entry| InterfaceReply {
+            name: entry.interface.full_name(),
+            interface: entry.encoded.to_vec(),
+            contract: entry.contract,
+            is_placed: None,
+        })
     }
 
     fn forget_unused(&mut self) {

@@ -49,6 +49,11 @@ pub struct KnownServer {
 }
 
 impl KnownServer {
+    /// Whether it is another metaserver, which is asked where a call runs.
+    pub(crate) fn leads_on(&self) -> bool {
+        self.report.leads && self.source != Source::Own
+    }
+
     /// Whether this is the same run of it, which another connection reports.
     pub(crate) fn is_reported_as(&self, source: Source, report: &ServerReport) -> bool {
         matches!((self.source, source), (Source::Reporter(_), Source::Reporter(_)))

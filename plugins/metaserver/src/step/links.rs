@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
+use farcall_services::directory::Visible;
 use farcall_wire::{
     DIAL_BACK_MAX, InterfaceReply, PLACEMENT, RELAY, RelayToken, Reply, Request, ServerReport,
     StateQuestion,
 };
 
 use super::Action;
+use super::union::Told;
 use crate::milliseconds;
 use crate::state::{LinkKind, LinkNumber, LinkState, Source, Standing, State};
 
@@ -87,10 +89,11 @@ impl State {
                         self.out.push_back(Action::Warn(link.address.clone(), told));
                     }
                 }
-                if !link.wanted.is_empty() {
+                let is_asked = link.wants_offers || self.find_wanted(number);
+                if self.links.get(number.0).is_some_and(|link| !link.wanted.is_empty()) {
                     self.own.at = Instant::default();
                     self.tick_own(now);
-                } else if link.wants_offers {
+                } else if is_asked {
                     self.report_to_all(now);
                 }
             }
@@ -113,6 +116,20 @@ impl State {
             }
         }
         self.settle(now);
+    }
+
+    /// Of the interfaces that a metaserver wants, those that others publish go with the next report;
+    /// whether there are any.
+    fn find_wanted(&mut self, number: LinkNumber) -> bool {
+        let Some(link) = self.links.get_mut(number.0) else { return false };
+        let wanted = std::mem::take(&mut link.wanted);
+        let mut found = std::mem::take(&mut link.interfaces);
+        self.add_interfaces(&wanted, &mut found, &Visible::All);
+        let Some(link) = self.links.get_mut(number.0) else { return false };
+        let is_found = |contract: &[u8; 32]| found.iter().any(|one| one.contract == *contract);
+        link.wanted = wanted.into_iter().filter(|contract| !is_found(contract)).collect();
+        link.interfaces = found;
+        !link.interfaces.is_empty()
     }
 
     /// A metaserver has clients for this server, which it is to dial.
@@ -178,30 +195,16 @@ impl State {
 
     /// Reports to each metaserver that is to hear of something now.
     pub(super) fn report_to_all(&mut self, now: Instant) {
-        let Some(own) = &self.own.report else { return };
-        let offers = self.servers.get(&self.own.name).map(|own| &own.offers);
-        let every = milliseconds(self.settings.report_ms);
-        for (number, link) in self.links.iter_mut().enumerate() {
+        for number in 0..self.links.len() {
+            let link = &self.links[number];
             if link.kind != LinkKind::Join || !link.is_open() || link.asked.is_some() {
                 continue;
             }
-            if !is_due(now, link, own, every) {
-                continue;
+            let Some(mut report) = self.report_for(now, link) else { continue };
+            let link = &mut self.links[number];
+            if !link.wants_offers {
+                report.offers = None;
             }
-            let mut report = (**own).clone();
-            if link.address.starts_with("tls://") {
-                // Clients of other hosts have no use for this one's sockets.
-                report.addresses.retain(|address| !address.starts_with("unix:"));
-            }
-            report.offers = link.wants_offers.then(|| {
-                let all = offers.into_iter().flatten();
-                all.map(|offer| farcall_wire::OfferedRoutine {
-                    name: offer.name.clone(),
-                    contract: offer.contract,
-                    in_jobs: offer.in_jobs,
-                })
-                .collect()
-            });
             let interfaces = std::mem::take(&mut link.interfaces);
             report.interfaces = (!interfaces.is_empty()).then_some(interfaces);
             report.runs = std::mem::take(&mut link.runs);
@@ -212,6 +215,23 @@ impl State {
             let request = Request::Report(Box::new(report));
             self.out.push_back(Action::Ask(LinkNumber(number), Box::new(request)));
         }
+    }
+
+    /// What a metaserver is to hear now.
+    fn report_for(&self, now: Instant, link: &LinkState) -> Option<ServerReport> {
+        let own = self.own.report.as_ref()?;
+        let every = milliseconds(self.settings.report_ms);
+        let told = Told { visible: &Visible::All, instance: None, name: &link.address };
+        let others = self.told_of(now, &told);
+        let mut report = self.with_numbers((**own).clone(), &others);
+        if !is_due(now, link, &report, every) {
+            return None;
+        }
+        if link.address.starts_with("tls://") {
+            // Clients of other hosts have no use for this one's sockets.
+            report.addresses.retain(|address| !address.starts_with("unix:"));
+        }
+        Some(self.with_offers(report, &others, &told))
     }
 
     /// When a dialled server is to be looked at.
@@ -273,11 +293,12 @@ impl State {
         let Some(link) = self.links.get_mut(number.0) else { return };
         (link.asked, link.last) = (Some(now), Some(now));
         let wanted = std::mem::take(&mut link.wanted);
+        let asker = self.own.report.as_ref().map(|own| own.instance);
         let known = self.servers.get(&link.address);
         let known =
             known.filter(|known| known.source == Source::Link(number) && known.lost.is_none());
         let known = known.and_then(|known| known.revision);
-        let request = Request::State(StateQuestion { known, wanted });
+        let request = Request::State(StateQuestion { known, wanted, asker });
         self.out.push_back(Action::Ask(number, Box::new(request)));
     }
 }
@@ -296,7 +317,7 @@ fn is_due(now: Instant, link: &LinkState, own: &ServerReport, every: Duration) -
     since >= every || is_asked || (since >= REPORT_LEAST && (is_other || has_news))
 }
 
-fn keep_last<T: Clone>(kept: &mut Vec<T>, new: &[T], max: usize) {
+pub(super) fn keep_last<T: Clone>(kept: &mut Vec<T>, new: &[T], max: usize) {
     kept.extend_from_slice(new);
     let surplus = kept.len().saturating_sub(max);
     kept.drain(..surplus);

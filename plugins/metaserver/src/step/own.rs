@@ -50,7 +50,7 @@ impl State {
         wanted.sort_unstable();
         wanted.dedup();
         let known = self.servers.get(&self.own.name).and_then(|own| own.revision);
-        self.out.push_back(Action::AskOwn(StateQuestion { known, wanted }));
+        self.out.push_back(Action::AskOwn(StateQuestion { known, wanted, asker: None }));
     }
 
     /// The own node says how it is, or cannot.

@@ -24,8 +24,6 @@ const SMALL_S: f64 = 0.02;
 const SMALL_BYTES: f64 = 65_536.0;
 /// So many of them are split at a time.
 const SMALL_CALLS: u32 = 64;
-/// Metaservers that a question passes at most.
-const PASSED_MAX: usize = 3;
 /// Other metaservers in an answer.
 const METASERVERS_MAX: usize = 8;
 /// Names of servers that a caller does not want.
@@ -47,7 +45,11 @@ impl State {
             Request::Servers { host, site } => {
                 Ok(Reply::Servers(self.all_servers(now, asker, &host, &site)))
             }
-            Request::Report(_) | Request::Outcomes(_) | Request::Relay(_) | Request::DialBack => {
+            Request::Report(_)
+            | Request::Outcomes(_)
+            | Request::Relay(_)
+            | Request::DialBack
+            | Request::State(..) => {
                 Err(Error::internal("place a call", "it needs no word of the own node"))
             }
         };
@@ -71,13 +73,15 @@ impl State {
         if self.placement.is_open(grant.id) {
             self.own_grant(asker, grant.id);
         }
+        let servers: Vec<PlacedServer> = grant.servers.iter().map(|one| self.placed(one)).collect();
         let is_for_more = grant.servers.iter().map(|one| one.calls).sum::<u32>() > 1;
         let valid_us = if is_for_more { self.settings.grant_valid_ms * 1000 } else { 0 };
         Ok(PlaceAnswer {
             grant: self.told(grant.id),
             valid_us,
-            servers: grant.servers.iter().map(|one| self.placed(one)).collect(),
             metaservers: self.metaservers_of(&grant.servers),
+            passed: self.passed(&question, &servers),
+            servers,
         })
     }
 
@@ -96,11 +100,11 @@ impl State {
     }
 
     fn own_grant(&mut self, asker: &Asker, grant: farcall_placement::GrantId) {
-        if self.owners.len() >= self.settings.grants_max.saturating_mul(2) {
+        if self.connections.owners.len() >= self.settings.grants_max.saturating_mul(2) {
             let placement = &self.placement;
-            self.owners.retain(|(_, grant)| placement.is_open(*grant));
+            self.connections.owners.retain(|(_, grant)| placement.is_open(*grant));
         }
-        self.owners.insert((asker.connection, grant));
+        self.connections.owners.insert((asker.connection, grant));
     }
 
     /// As the placement asks it.
@@ -109,10 +113,8 @@ impl State {
         for name in question.without.iter().take(WITHOUT_MAX) {
             without.extend(self.servers.get(name).map(|known| known.id));
         }
-        if question.passed.len() >= PASSED_MAX || question.passed.contains(&self.own.name) {
-            // A metaserver that sees itself in the way answers with its own node alone.
-            let others = self.servers.values().filter(|known| known.source != Source::Own);
-            without.extend(others.map(|known| known.id));
+        if !question.passed.is_empty() {
+            without.extend(self.not_again(&question.passed));
         }
         let processors = question.processors.max(1);
         Question {
@@ -164,6 +166,7 @@ impl State {
             addresses: known.map(|known| known.report.addresses.clone()).unwrap_or_default(),
             host: known.map(|known| known.report.host.clone()).unwrap_or_default(),
             is_self: known.is_some_and(|known| known.source == Source::Own),
+            leads: known.is_some_and(KnownServer::leads_on),
             name,
             wait_s: one.wait_s,
             send_s: one.send_s,
@@ -210,7 +213,8 @@ impl State {
             excluded: true,
             ..PlacedServer::default()
         }));
-        PlaceAnswer { servers, ..PlaceAnswer::default() }
+        let passed = self.passed(question, &servers);
+        PlaceAnswer { servers, passed, ..PlaceAnswer::default() }
     }
 
     /// What people should know of a server that can be chosen.
@@ -218,6 +222,9 @@ impl State {
         let Some(known) = self.servers.get(name) else { return String::new() };
         if self.placement.presence(now, id) == Presence::Suspect {
             return format!("does not answer since {}", in_words(now.since(known.heard)));
+        }
+        if known.leads_on() {
+            return "a metaserver: one of its servers".to_owned();
         }
         let in_jobs = known.offers.iter().any(|offer| offer.name == question.name && offer.in_jobs);
         match known.report.job_wait_s {
@@ -327,6 +334,7 @@ impl State {
         let silent = now.since(known.heard);
         let note = match known.lost {
             Some(lost) => format!("its connection was lost {} ago", in_words(now.since(lost))),
+            None if known.note.is_empty() && known.leads_on() => "a metaserver".to_owned(),
             None => known.note.clone(),
         };
         ServerState {
@@ -345,6 +353,7 @@ impl State {
             product: report.product.clone(),
             note,
             is_self: known.source == Source::Own,
+            leads: known.leads_on(),
         }
     }
 
@@ -358,7 +367,7 @@ impl State {
     ) {
         for told in outcomes.into_iter().take(TOLD_MAX) {
             let grant = self.grant(told.grant);
-            let is_owned = self.owners.contains(&(asker.connection, grant));
+            let is_owned = self.connections.owners.contains(&(asker.connection, grant));
             if !is_owned && self.placement.is_open(grant) {
                 continue;
             }
@@ -378,7 +387,7 @@ impl State {
             }
             let outcome = Outcome { grant, site, member, sent: told.sent.and_then(sent), returned };
             self.placement.handle_outcome(&outcome);
-            self.owners.remove(&(asker.connection, grant));
+            self.connections.owners.remove(&(asker.connection, grant));
         }
     }
 }

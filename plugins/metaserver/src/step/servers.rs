@@ -196,6 +196,9 @@ impl State {
         if !(0.0..SECONDS_MAX).contains(&run.seconds) {
             return;
         }
+        if let Some(name) = self.placement.member(id).map(|member| member.name.clone()) {
+            self.tell_on(&name, run);
+        }
         let run = Run {
             contract: run.routine,
             work: Work {

@@ -51,6 +51,7 @@ fn a_thousand_servers_join_at_once() {
                 name: "m/f".to_owned(),
                 contract: f.contract,
                 in_jobs: false,
+                hops: None,
             }]),
             interfaces: Some(vec![f.clone()]),
             ..ServerReport::default()
@@ -112,6 +113,7 @@ fn hostile_report(random: &mut SeededRandom, interfaces: &[InterfaceReply]) -> S
         name: one.name.clone(),
         contract: one.contract,
         in_jobs: false,
+        hops: None,
     };
     let offers = interfaces.iter().take(random.below(4) as usize).map(offered).collect();
     ServerReport {
@@ -215,7 +217,7 @@ fn fuzz_of_reports_and_questions() {
                 }
             }
             assert!(state.servers.len() <= 4 && state.placement.grants() <= 16, "seed {seed}");
-            assert!(state.owners.len() <= 64, "seed {seed}");
+            assert!(state.connections.owners.len() <= 64, "seed {seed}");
         }
     }
 }

@@ -28,6 +28,7 @@ pub fn request(what: &str, words: &[&str], routines: &[Arc<PublishedRoutine>]) -
                 .filter(|word| word.contains('/'))
                 .map(|name| contract(name))
                 .collect(),
+            asker: None,
         }),
         "report" => Request::Report(Box::new(ServerReport {
             name: words[0].to_owned(),
@@ -52,7 +53,9 @@ pub fn asked(asker: &Asker, request: &PlacementRequest) -> String {
         PlacementRequest::Report(report) => &report.name,
         PlacementRequest::Servers { host, .. } => host,
         PlacementRequest::Relay(name) => name,
-        PlacementRequest::Outcomes(_) | PlacementRequest::DialBack => "",
+        PlacementRequest::Outcomes(_)
+        | PlacementRequest::DialBack
+        | PlacementRequest::State(..) => "",
     };
     let owner = if asker.is_own_user { ", who owns the server" } else { "" };
     format!("ask the metaserver for {}{owner}: {kind} {name}", asker.principal)

@@ -227,6 +227,11 @@ impl Reporting {
         self.placed = placed;
     }
 
+    /// Whether others publish anything.
+    pub(crate) fn leads(&self) -> bool {
+        !self.placed.is_empty()
+    }
+
     /// Whether others publish a routine.
     pub(crate) fn placed(&self, full_name: &str, contract: &[u8; 32]) -> Option<Placed> {
         self.placed.get(full_name)?.get(contract).copied()

@@ -15,7 +15,12 @@ impl Draw {
     }
 
     fn offered(&mut self) -> OfferedRoutine {
-        OfferedRoutine { name: self.text(), contract: self.hash(), in_jobs: self.truth() }
+        OfferedRoutine {
+            name: self.text(),
+            contract: self.hash(),
+            in_jobs: self.truth(),
+            hops: self.maybe(Draw::number32),
+        }
     }
 
     fn ran(&mut self) -> RanCall {
@@ -56,6 +61,7 @@ impl Draw {
             arrived: self.some(4, Draw::number),
             metaservers: self.some(3, Draw::text),
             product: self.text(),
+            leads: self.truth(),
         }
     }
 
@@ -70,7 +76,11 @@ impl Draw {
     }
 
     pub fn state_question(&mut self) -> StateQuestion {
-        StateQuestion { known: self.maybe(Draw::number), wanted: self.some(3, Draw::hash) }
+        StateQuestion {
+            known: self.maybe(Draw::number),
+            wanted: self.some(3, Draw::hash),
+            asker: self.maybe(|draw| draw.hash()[..16].try_into().unwrap()),
+        }
     }
 
     fn transfer(&mut self) -> MeasuredTransfer {
@@ -124,6 +134,7 @@ impl Draw {
             note: self.text(),
             excluded: self.truth(),
             is_self: self.truth(),
+            leads: self.truth(),
         }
     }
 
@@ -133,6 +144,7 @@ impl Draw {
             valid_us: self.number(),
             servers: self.some(4, Draw::placed_server),
             metaservers: self.some(3, Draw::text),
+            passed: self.some(3, Draw::text),
         }
     }
 
@@ -160,6 +172,7 @@ impl Draw {
             product: self.text(),
             note: self.text(),
             is_self: self.truth(),
+            leads: self.truth(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::samples::{Sample, sample};
 pub fn placement() -> Vec<Sample> {
     let asked = |what: Request| Body::Request(what);
     let told = |what: Reply| Body::Reply(what);
-    let state = StateQuestion { known: Some(7), wanted: vec![[0xc0; 32]] };
+    let state = StateQuestion { known: Some(7), wanted: vec![[0xc0; 32]], asker: None };
     let refused = DroppedAddress {
         address: "tls://other:7070".into(),
         reason: "the certificate does not name this host".into(),
@@ -26,7 +26,7 @@ pub fn placement() -> Vec<Sample> {
         grant: 1 << 40,
         valid_us: 500_000,
         servers: vec![placed],
-        metaservers: Vec::new(),
+        ..PlaceAnswer::default()
     };
     let known = ServerState { name: "tls://b:7070".into(), processors: 8, ..Default::default() };
     let token = RelayToken([0x70; 32]);
@@ -67,6 +67,7 @@ fn report() -> ServerReport {
             name: "lapack/dgesv".into(),
             contract: [0xc0; 32],
             in_jobs: false,
+            hops: None,
         }]),
         runs: vec![RanCall {
             routine: [0xc0; 32],

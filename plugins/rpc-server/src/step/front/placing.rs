@@ -64,27 +64,32 @@ impl Server {
         request: Request,
     ) {
         let Some(peer) = self.state.front.peer(connection) else { return };
-        let rights = &peer.caller.rights;
-        match permitted(rights, &request) {
-            Ok(()) => {
-                let asker = Asker {
-                    connection,
-                    hosts: peer.caller.hosts.clone(),
-                    principal: rights.principal().to_owned(),
-                    visible: rights.visible(),
-                    is_own_user: rights.owns_server(),
-                };
-                // It is answered when there is a stream, and holds up no other question.
-                if request != Request::DialBack {
-                    self.state.front.ask_plugin(connection);
-                }
-                self.state.out.act(Action::Place { connection, channel, asker, request });
-            }
+        match permitted(&peer.caller.rights, &request) {
+            Ok(()) => self.ask_metaserver(connection, channel, request),
             Err(error) => {
                 self.audit_refused(connection, None, "", &error);
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
         }
+    }
+
+    fn ask_metaserver(&mut self, connection: ConnectionId, channel: ChannelId, request: Request) {
+        let Some(peer) = self.state.front.peer(connection) else { return };
+        let rights = &peer.caller.rights;
+        // Servers may see more than they may call.
+        let is_state = matches!(request, Request::State(..));
+        let asker = Asker {
+            connection,
+            hosts: peer.caller.hosts.clone(),
+            principal: rights.principal().to_owned(),
+            visible: if is_state { rights.offered() } else { rights.visible() },
+            is_own_user: rights.owns_server(),
+        };
+        // It is answered when there is a stream, and holds up no other question.
+        if request != Request::DialBack {
+            self.state.front.ask_plugin(connection);
+        }
+        self.state.out.act(Action::Place { connection, channel, asker, request });
     }
 
     /// The metaserver's answer.
@@ -111,11 +116,15 @@ impl Server {
             let listener = Listener::Client(connection);
             self.report(now, listener, &visible, question, listing.as_deref(), facts)
         });
-        let reply = match report {
-            Ok(report) => Reply::State(report),
-            Err(error) => Reply::Failed((&error).into()),
-        };
-        self.reply(connection, channel, &reply);
+        match report {
+            // What others publish is found here, too.
+            Ok(report) if self.state.reporting.leads() => {
+                let request = Request::State(question.clone(), report);
+                self.ask_metaserver(connection, channel, request);
+            }
+            Ok(report) => self.reply(connection, channel, &Reply::State(report)),
+            Err(error) => self.reply(connection, channel, &Reply::Failed((&error).into())),
+        }
     }
 
     /// How the server is, as far as somebody may know who sees these modules.
@@ -380,7 +389,9 @@ fn permitted(rights: &Rights, request: &Request) -> Result<()> {
             rights.call(module)
         }),
         // Whether it may call anything there, the metaserver knows.
-        Request::Outcomes(_) | Request::Servers { .. } | Request::Relay(_) => Ok(()),
+        Request::Outcomes(_) | Request::Servers { .. } | Request::Relay(_) | Request::State(..) => {
+            Ok(())
+        }
     }
 }
 
@@ -393,6 +404,7 @@ fn offered(routine: &PublishedRoutine) -> OfferedRoutine {
         name: routine.routine.interface.full_name(),
         contract: routine.contract,
         in_jobs: !routine.module.executable.launcher.is_empty(),
+        hops: None,
     }
 }
 
