@@ -1,5 +1,6 @@
 """The sweep in C and in Python: whole, and with handles and servers that are lost."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -294,6 +295,16 @@ class LoginNode(Server):
         pass
 
 
+@contextlib.contextmanager
+def dead(slurm, node):
+    """A node that dies now, and comes back empty."""
+    subprocess.run([SLURM, "kill", slurm, node], check=True, timeout=TIME_MAX)
+    try:
+        yield
+    finally:
+        subprocess.run([SLURM, "revive", slurm, node], check=True, timeout=TIME_MAX)
+
+
 def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
     sweep, slurm, login_node
 ):
@@ -303,7 +314,7 @@ def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
         sweep,
         server,
         "--calls",
-        80,
+        160,
         "--handles",
         8,
         "--seconds",
@@ -314,11 +325,11 @@ def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
     for connection in login_node():
         os.kill(int(connection), signal.SIGKILL)
     server.busy(8)
-    subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
-    counts, status, complaints = ended(process)
+    with dead(slurm, "n2"):
+        counts, status, complaints = ended(process)
     # The connection costs nothing: calls and handles go on over the next one. Half of the handles
     # were on the node.
-    assert counts["done"] + counts["failed"] == 80 and counts["lost"] == 4, (counts, complaints)
+    assert counts["done"] + counts["failed"] == 160 and counts["lost"] == 4, (counts, complaints)
     assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (
         counts,
         complaints,
@@ -326,7 +337,6 @@ def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
     assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(
         once
     ), complaints
-    subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -339,8 +349,8 @@ def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(
     process = begun(sweep, server, "--calls", 60, "--handles", 8, "--seconds", 0.5, *options)
     server.busy(8)
     assert queue(lambda nodes: len(nodes) == 1) == ["n[1-2]"], "an array is one job"
-    subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
-    counts, status, complaints = ended(process)
+    with dead(slurm, "n2"):
+        counts, status, complaints = ended(process)
     assert counts["done"] + counts["failed"] == 60 and counts["lost"] == 4, (counts, complaints)
     # Of those that must not run twice, each is reported that had begun there.
     assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (
@@ -350,7 +360,6 @@ def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(
     assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(
         once
     ), complaints
-    subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
     server.end()
     queue(lambda nodes: not nodes)
     assert not (tmp_path / "jobs").exists(), "nothing is left"

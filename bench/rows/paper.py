@@ -8,6 +8,7 @@ own time is the network's and is counted as response.
 
 `paper-lan.json` under the output folder has every call."""
 
+import contextlib
 import json
 import os
 import statistics
@@ -174,7 +175,9 @@ def measure(bench, mode, routine, n, clients, calls, scale):
         file.write(MANIFEST.format(threads=threads, at_a_time=at_a_time))
         file.flush()
         options = ("--manifest", file.name)
-        with FarcallServer(bench, "0,1", "tcp", (LAPACK, EP), options) as server:
+        with threads_of_manifest():
+            server = FarcallServer(bench, "0,1", "tcp", (LAPACK, EP), options)
+        with server:
             if mode == "chosen":
                 # What the server learns of a routine once.
                 call(bench, server, {**settings, "clients": 1, "calls": 6})
@@ -190,9 +193,16 @@ def measure(bench, mode, routine, n, clients, calls, scale):
     }
 
 
-def environment():
-    """Each executable has the threads of its manifest."""
-    return {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+@contextlib.contextmanager
+def threads_of_manifest():
+    """What is started meanwhile has the threads of its manifest, or those that its server chooses:
+    nobody else says how many."""
+    told = os.environ.pop("OPENBLAS_NUM_THREADS", None)
+    try:
+        yield
+    finally:
+        if told is not None:
+            os.environ["OPENBLAS_NUM_THREADS"] = told
 
 
 def call(bench, server, settings):
@@ -203,7 +213,7 @@ def call(bench, server, settings):
         check=True,
         capture_output=True,
         text=True,
-        env={**environment(), **server.environment},
+        env={**os.environ, **server.environment},
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -28,7 +28,7 @@ pub use member::{Hot, Member, Presence, Report};
 pub use paths::{Direction, LearnedPath, Paths, Transfer, TransferTime, Ways};
 pub use placement::{Candidate, Grant, Granted, News, Outcome, Placement, Question, Run, Sent};
 pub use run_times::{RunTime, RunTimes, Work};
-pub use threads::{Crowding, threads_for};
+pub use threads::{Crowd, Crowding, threads_for};
 
 /// Names a routine, and nothing that it is not called with: see [`routine_hash`].
 pub type Contract = [u8; 32];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_placement::queue::{self, Line, QueuedCall};
 use farcall_placement::{
-    Contract, Crowding, GrantId, Limits, MemberId, News, Report, RunTimes, SiteId, Work,
+    Contract, Crowd, Crowding, GrantId, Limits, MemberId, News, Report, RunTimes, SiteId, Work,
     threads_for,
 };
 
@@ -96,6 +96,14 @@ impl Order {
     }
 }
 
+/// What a server learned from its calls.
+#[derive(Debug)]
+struct Learned {
+    runs: RunTimes,
+    /// How many there were lately.
+    crowd: Crowd,
+}
+
 /// One server.
 #[derive(Debug)]
 pub struct Server {
@@ -115,7 +123,7 @@ pub struct Server {
     waiting: BTreeMap<CallNumber, Arrival>,
     running: BTreeMap<CallNumber, Running>,
     news: News,
-    runs: RunTimes,
+    learned: Learned,
     /// Ends of calls change with whatever begins or ends; this tells the newest.
     pub epoch: u64,
     /// Processor-seconds of all calls so far, and of calls that ran or waited.
@@ -162,7 +170,7 @@ impl Server {
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             news: News::default(),
-            runs: RunTimes::new(&Limits::default()),
+            learned: Learned { runs: RunTimes::new(&Limits::default()), crowd: Crowd::default() },
             epoch: 0,
             used_s: 0.0,
             load_s: 0.0,
@@ -188,9 +196,9 @@ impl Server {
         mut arrival: Arrival,
     ) -> Vec<CallNumber> {
         self.news.arrived.extend(arrival.grant);
-        arrival.queued.processors = self.threads_of(&arrival);
+        arrival.queued.processors = self.threads_of(now, &arrival);
         arrival.work.threads = arrival.queued.processors;
-        let run = self.runs.predict(ITSELF, &arrival.contract, &arrival.work);
+        let run = self.learned.runs.predict(ITSELF, &arrival.contract, &arrival.work);
         arrival.queued.run_s = run.seconds;
         self.advance(now);
         self.waiting.insert(call, arrival);
@@ -201,16 +209,19 @@ impl Server {
         self.begin_next(now)
     }
 
-    fn threads_of(&self, arrival: &Arrival) -> u32 {
+    fn threads_of(&mut self, now: Time, arrival: &Arrival) -> u32 {
         let threads = match (arrival.processors, self.threads) {
             (Some(asked), _) => asked,
             (None, Threads::One) => 1,
             (None, Threads::All) => self.processors,
             (None, Threads::Chosen) => {
                 let calls = 1 + (self.running.len() + self.waiting.len()) as u32;
+                let takes =
+                    self.learned.runs.predict(ITSELF, &arrival.contract, &arrival.work).seconds;
+                let calls = self.learned.crowd.handle_call(now.instant(), calls, takes);
                 let crowding = Crowding { processors: self.processors, calls };
                 threads_for(crowding, |threads| {
-                    self.runs.gain(&arrival.contract, &arrival.work, threads)
+                    self.learned.runs.gain(&arrival.contract, &arrival.work, threads)
                 })
             }
         };
@@ -297,7 +308,7 @@ impl Server {
         let running = self.running.remove(&call)?;
         let Running { arrival, threads, begun, .. } = running;
         let seconds = now.since(begun);
-        self.runs.observe(ITSELF, &arrival.contract, &arrival.work, seconds);
+        self.learned.runs.observe(ITSELF, &arrival.contract, &arrival.work, seconds);
         if let Some(line) = self.order.line_mut() {
             let error = (seconds - arrival.queued.run_s) * f64::from(threads);
             line.correct(arrival.queued.user, error);

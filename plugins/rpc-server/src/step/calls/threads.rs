@@ -42,17 +42,19 @@ impl Server {
     }
 
     /// Threads of a call, and the processors that it takes with them.
-    fn best_threads(&self, key: CallKey) -> Option<(u32, u32)> {
+    fn best_threads(&mut self, key: CallKey) -> Option<(u32, u32)> {
         let all = self.processors_for_threads();
         let calls = u32::try_from(self.state.calls.count()).unwrap_or(u32::MAX);
-        let times = &self.state.queue.times;
+        let queue = &mut self.state.queue;
         let call = self.state.calls.get(&key)?;
         Some(match call.routine.is_measured() {
             _ if says(&call.routine) => (call.run.share.processors, call.run.share.processors),
             _ if all < 2 || is_short(&call.routine) => (1, 1),
             [true, false] if calls < 2 => (all, 1),
             [true, true] => {
-                let threads = times.threads(call, Crowding { processors: all, calls });
+                let takes = queue.times.predict(call);
+                let calls = queue.crowd.handle_call(call.times.queued, calls, takes);
+                let threads = queue.times.threads(call, Crowding { processors: all, calls });
                 (threads, threads)
             }
             _ => (1, 1),
