@@ -13,6 +13,8 @@ pub struct Reached {
     pub is_answered: bool,
     /// Whether the failure is the peer's own word: not that the connection ended.
     pub is_told: bool,
+    /// Whether it was cancelled before.
+    pub is_cancelled: bool,
 }
 
 /// The program above a [`Caller`](crate::Caller). It is asked in the middle of a step and answers

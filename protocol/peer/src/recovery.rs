@@ -36,7 +36,8 @@ impl Known {
     /// How far it came.
     pub fn reached(&self) -> Reached {
         let has_left = self.sent_whole || self.answered || !self.is_ours;
-        Reached { has_left, is_answered: self.answered, is_told: false }
+        let is_cancelled = self.cancelled;
+        Reached { has_left, is_answered: self.answered, is_told: false, is_cancelled }
     }
 }
 

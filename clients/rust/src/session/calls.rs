@@ -298,6 +298,7 @@ impl Session {
     pub fn cancel(&self, number: u64) -> Result<()> {
         let mut core = self.enter();
         core.caller.cancel(number);
+        core.caller.application_mut().cancel(number);
         self.advance(&mut core);
         core.check_alive()
     }

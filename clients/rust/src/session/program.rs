@@ -62,6 +62,8 @@ pub struct Returned {
     pub is_intact: bool,
     /// Whether the failure is the server's own word.
     pub is_told: bool,
+    /// Whether its program has cancelled it: it is not made again.
+    pub is_cancelled: bool,
 }
 
 impl Program {
@@ -91,6 +93,13 @@ impl Program {
         }
         if !self.times.is_empty() {
             self.times.remove(&number);
+        }
+    }
+
+    /// A call is cancelled, which may have failed already.
+    pub fn cancel(&mut self, number: u64) {
+        if let Some(returned) = self.returned.get_mut(&number) {
+            returned.is_cancelled = true;
         }
     }
 
@@ -271,7 +280,14 @@ impl Application for Program {
         let Call { passed, conditions, .. } = call;
         self.returned.insert(
             number,
-            Returned { passed, conditions, has_left, is_intact, is_told: reached.is_told },
+            Returned {
+                passed,
+                conditions,
+                has_left,
+                is_intact,
+                is_told: reached.is_told,
+                is_cancelled: reached.is_cancelled,
+            },
         );
     }
 

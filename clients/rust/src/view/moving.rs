@@ -9,7 +9,7 @@ use farcall_wire::CallOutcome;
 
 use super::finding::{Named, Placed, Wanted};
 use super::looking::demand;
-use super::search::Search;
+use super::search::{Search, cancelled};
 use super::waiting::Slices;
 use super::{View, lock, outcomes, own_host};
 use crate::argument::Passed;
@@ -186,6 +186,10 @@ impl PendingCall {
     pub(crate) fn move_on(&mut self, error: Error) -> Result<()> {
         let Some(placed) = self.placed.take() else { return Err(error) };
         let returned = self.session.take_back(self.number);
+        if returned.as_ref().is_some_and(|returned| returned.is_cancelled) {
+            self.placed = Some(placed);
+            return Err(cancelled().with("before", error));
+        }
         let returned = returned.filter(|returned| may_move(&error, returned, &self.contract));
         let Some(Returned { passed, conditions, .. }) = returned else {
             self.placed = Some(placed);
@@ -266,6 +270,10 @@ impl PendingCall {
         match (opened, moving.asked.take()) {
             (Ok(Some(_)), _) => {
                 self.goes_to(place, true);
+                // Nobody could reach it there before.
+                if moving.search.is_cancelled() {
+                    self.session.cancel(self.number)?;
+                }
                 Ok(true)
             }
             (Ok(None), asked) => {

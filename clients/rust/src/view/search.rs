@@ -1,5 +1,6 @@
 //! Looks for a server while the program waits in pieces, or does something else.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::{View, lock};
 pub struct Search {
     state: Mutex<State>,
     changed: Condvar,
+    is_cancelled: AtomicBool,
 }
 
 enum State {
@@ -24,7 +26,11 @@ enum State {
 impl Search {
     /// Begins one, in a thread that ends with it. `number` is the call that is to be announced then.
     pub fn begin(view: &Arc<View>, wanted: Wanted, number: Option<u64>) -> Arc<Search> {
-        let search = Arc::new(Search { state: Mutex::new(State::Going), changed: Condvar::new() });
+        let search = Arc::new(Search {
+            state: Mutex::new(State::Going),
+            changed: Condvar::new(),
+            is_cancelled: AtomicBool::new(false),
+        });
         let own = search.clone();
         let looks = {
             let view = view.clone();
@@ -64,8 +70,18 @@ impl Search {
 
     /// Nobody wants a server any more: the call ends.
     pub fn cancel(&self) {
-        let message = "it was cancelled before it ran";
-        self.end(Err(Error::new(ErrorKind::Cancelled, "call", message)));
+        self.is_cancelled.store(true, Ordering::Release);
+        let mut state = lock(&self.state);
+        // A server that was found, and that the call has not been opened at, is not to have it.
+        if matches!(*state, State::Going | State::Over(Ok(_))) {
+            *state = State::Over(Err(cancelled()));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether somebody did so, perhaps while the call was being opened at the server that was found.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Acquire)
     }
 
     /// The first end counts.
@@ -76,4 +92,9 @@ impl Search {
             self.changed.notify_all();
         }
     }
+}
+
+/// The error of a call that was cancelled between two servers.
+pub fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
 }

@@ -396,6 +396,46 @@ fn a_call_between_two_servers_can_be_ended() {
     }
 }
 
+/// A server refuses a call that its program has cancelled meanwhile, or a moment later: no other server
+/// has it then.
+#[test]
+fn a_call_that_was_cancelled_goes_to_no_other_server() {
+    for is_refused_first in [true, false] {
+        let (client, mut home) = metaserver(SUM, PATIENCE);
+        let sum = looked_up(&client, &mut home, "sum");
+        let other = Listening::new(SUM);
+        let address = other.address();
+        let (says, said) = std::sync::mpsc::channel();
+        let (tells, told) = std::sync::mpsc::channel();
+        let script = std::thread::spawn(move || {
+            let (channel, _) = home.asked_to_place();
+            home.answer(channel, &placed(grant(1, vec![itself("home", 1), at("b", &address, 0)])));
+            let (channel, _) = home.opened();
+            let full = Error::new(ErrorKind::LimitExceeded, "accept a call", "full").retryable();
+            if is_refused_first {
+                home.refuse(channel, &full);
+                says.send(()).unwrap();
+            } else {
+                says.send(()).unwrap();
+                told.recv().unwrap();
+                home.refuse(channel, &full);
+            }
+            home
+        });
+        let call = start(&sum, &CallOptions::default()).unwrap();
+        said.recv().unwrap();
+        if is_refused_first {
+            // Whatever else goes on there, the refusal is read by it.
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(client.next_finished(Some(Duration::from_millis(1))).ok().flatten(), None);
+        }
+        call.cancel().unwrap();
+        let _ = tells.send(());
+        assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled, "{is_refused_first}");
+        let _home = script.join().unwrap();
+    }
+}
+
 /// A wait in pieces for a call to be taken asks once, and goes on with what was found.
 #[test]
 fn a_server_is_looked_for_in_pieces() {

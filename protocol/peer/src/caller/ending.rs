@@ -49,7 +49,9 @@ impl<A: Application> Caller<A> {
             self.calls.close(channel);
         } else if let Some(call) = self.calls.remove(channel) {
             // An answer that is a failure brings nothing else.
-            let reached = Reached { has_left: true, is_answered, is_told: !is_answered };
+            let is_cancelled = call.known.cancelled;
+            let reached =
+                Reached { has_left: true, is_answered, is_told: !is_answered, is_cancelled };
             self.application.failed(number, call.made.call, Some(&call.transfer), reached);
         }
         self.conclude(number, announced, outcome);
@@ -128,6 +130,7 @@ impl<A: Application> Caller<A> {
                 has_left: is_up || known.has_left,
                 is_answered: is_up && call.result.is_some() || known.is_answered,
                 is_told: false,
+                is_cancelled: known.is_cancelled,
             };
             let OpenCall { made, transfer, .. } = call;
             self.application.failed(made.number, made.call, Some(&transfer), reached);
