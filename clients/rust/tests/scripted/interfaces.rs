@@ -171,3 +171,23 @@ fn a_call_can_be_cancelled_in_between() {
     call.cancel().unwrap();
     assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
 }
+
+/// A call that is cancelled before the server asks for its interface to be fetched is not made again.
+#[test]
+fn a_call_can_be_cancelled_just_before() {
+    let (client, mut server) = connected(Wire::Blocks);
+    let (tells, told) = std::sync::mpsc::channel();
+    let script = std::thread::spawn(move || {
+        server.tell_interface();
+        let (channel, _) = server.opened();
+        told.recv().unwrap();
+        server.refuse_as_changed(channel);
+        server
+    });
+    let call = start(&client, &CallOptions::default()).unwrap();
+    call.cancel().unwrap();
+    tells.send(()).unwrap();
+    assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    let mut server = script.join().unwrap();
+    assert!(server.opened_within(Duration::from_millis(100)).is_none());
+}

@@ -37,7 +37,10 @@ impl<A: Application> Caller<A> {
         self.application.ends(&call.transfer);
         if call.is_to_be_repeated() {
             if let Some(call) = self.calls.remove(channel) {
-                self.fetch(call.made);
+                match call.known.cancelled {
+                    false => self.fetch(call.made),
+                    true => self.conclude_cancelled(call.made),
+                }
             }
             return;
         }
@@ -73,12 +76,7 @@ impl<A: Application> Caller<A> {
     pub fn cancel(&mut self, number: u64) {
         let Some(channel) = self.outcomes.channel(number) else { return };
         match self.fetching.remove(&channel) {
-            Some(made) => {
-                let error =
-                    Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
-                        .with("routine", self.application.routine(&made.call));
-                self.conclude(number, made.terms.announced, Err(error));
-            }
+            Some(made) => self.conclude_cancelled(made),
             None if self.standing.is_lost => self.cancel_while_lost(channel),
             None => {
                 if let Some(call) = self.calls.get_mut(channel) {
@@ -87,6 +85,13 @@ impl<A: Application> Caller<A> {
                 self.connection.cancel(channel);
             }
         }
+    }
+
+    /// A call that has not begun is cancelled.
+    fn conclude_cancelled(&mut self, made: Made<A>) {
+        let error = Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
+            .with("routine", self.application.routine(&made.call));
+        self.conclude(made.number, made.terms.announced, Err(error));
     }
 
     /// Gives a call up: asks the peer to end it, and lets go of everything that is its caller's. No
