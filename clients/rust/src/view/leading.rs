@@ -11,9 +11,10 @@ use farcall_wire::{
 };
 
 use super::asking::{Answered, late};
-use super::finding::{Named, Predicted};
+use super::finding::Named;
 use super::members::MEMBER_MAX;
 use super::{View, outcomes, own_host};
+use crate::client::Explanation;
 use crate::session::{Session, earlier};
 
 /// Metaservers that lead on, one behind another.
@@ -186,7 +187,7 @@ impl View {
             has_led = true;
         }
         if has_led {
-            let total = |one: &PlacedServer| one.send_s.max(one.wait_s) + one.run_s + one.return_s;
+            let total = Explanation::total_s;
             answer.servers.sort_by(|one, other| {
                 (one.excluded.cmp(&other.excluded)).then(total(one).total_cmp(&total(other)))
             });
@@ -245,16 +246,12 @@ fn nobody(named: &Named) -> Error {
 
 /// Whether a metaserver offers much less than was foreseen, and the next server more.
 fn is_worse(named: &Named, led: &[Named], next: Option<&Named>) -> bool {
-    let predicted = |named: &Named| named.predicted.as_ref().map(|it| (total_s(it), it.error_s));
+    let predicted =
+        |named: &Named| named.predicted.as_ref().map(|it| (it.phases.total_s(), it.error_s));
     let (Some((foreseen, error)), Some((offered, _)), Some((other, _))) =
         (predicted(named), led.first().and_then(predicted), next.and_then(predicted))
     else {
         return false;
     };
     offered > foreseen + error && other < offered
-}
-
-fn total_s(predicted: &Predicted) -> f64 {
-    let phases = &predicted.phases;
-    phases.send_s + phases.wait_s + phases.run_s + phases.return_s
 }

@@ -289,17 +289,17 @@ impl Kept {
         // One behind others would tell of these.
         let is_measured = seat.is_fresh && server.is_idle();
         seat.is_fresh &= !is_measured;
-        let alone = if is_measured { self.measured(index) } else { None };
+        let alone = is_measured.then(|| self.measured(index));
         Some(Chosen { server, session, grant: self.grant, led, alone, is_low })
     }
 
     /// What is kept of a call that is measured.
     #[cold]
-    fn measured(&self, index: usize) -> Option<Box<Alone>> {
+    fn measured(&self, index: usize) -> Box<Alone> {
         let others = self.seats.iter().enumerate().filter(|(other, _)| *other != index);
         let rest = others.map(|(_, seat)| Named::only(seat.server.clone())).collect();
         let predicted = self.seats[index].predicted;
-        Some(Box::new(Alone { rest, demand: self.demand, predicted }))
+        Box::new(Alone { rest, demand: self.demand, predicted })
     }
 
     fn next(&mut self) -> Next {

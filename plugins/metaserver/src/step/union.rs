@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use farcall_base::{ConnectionId, Instant, Result};
 use farcall_placement::{MemberId, Presence};
@@ -10,7 +11,7 @@ use farcall_services::directory::Visible;
 use farcall_services::placement::Asker;
 use farcall_wire::{
     InterfaceReply, OfferedRoutine, PlaceQuestion, PlacedServer, RanCall, Reply, ServerReport,
-    StateQuestion,
+    StateQuestion, TOLD_MAX,
 };
 
 use crate::state::{KnownServer, LinkKind, Offer, READERS_MAX, READS_FOR, Source, State};
@@ -20,8 +21,6 @@ const PASSED_MAX: usize = 3;
 /// Interfaces in one answer, and their bytes.
 const INTERFACES_MAX: usize = 256;
 const INTERFACES_BYTES_MAX: usize = 2 << 20;
-/// Calls that ran in one answer.
-const RUNS_MAX: usize = 1024;
 
 /// Who is told.
 #[derive(Clone, Copy)]
@@ -68,7 +67,7 @@ impl State {
         self.add_interfaces(&question.wanted, &mut interfaces, &asker.visible);
         report.interfaces = (!interfaces.is_empty()).then_some(interfaces);
         report.runs.extend(self.heard_of(now, asker.connection, &asker.visible));
-        report.runs.truncate(RUNS_MAX);
+        report.runs.truncate(TOLD_MAX);
         Ok(Reply::State(Box::new(report)))
     }
 
@@ -159,10 +158,10 @@ impl State {
         let Some(module) = offer.map(|offer| offer.module().to_owned()) else { return };
         let run = RanCall { grant: None, ..run.clone() };
         for link in self.links.iter_mut().filter(|link| joins(link.kind) && link.is_open()) {
-            super::links::keep_last(&mut link.runs, std::slice::from_ref(&run), RUNS_MAX);
+            super::links::keep_last(&mut link.runs, std::slice::from_ref(&run), TOLD_MAX);
         }
         for reader in self.connections.readers.values_mut() {
-            if reader.runs.len() < RUNS_MAX {
+            if reader.runs.len() < TOLD_MAX {
                 reader.runs.push((module.clone(), run.clone()));
             }
         }
@@ -186,9 +185,7 @@ impl State {
         let runs = std::mem::take(&mut reader.runs).into_iter();
         runs.filter(|(module, _)| visible.shows(module)).map(|(_, run)| run).collect()
     }
-}
 
-impl State {
     /// Servers that a question which has passed these must not go to: those themselves; and where it
     /// passed this one, or as many as it may, whatever leads on.
     pub(super) fn not_again(&self, passed: &[String]) -> Vec<MemberId> {
@@ -289,14 +286,12 @@ fn unite<'a>(
     offered.collect()
 }
 
-/// Another number for other offers: FNV-1a over all that is told of them.
+/// Another number for other offers.
 fn revision(own: u64, offers: &[OfferedRoutine]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325 ^ own;
-    let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    for offer in offers {
-        offer.contract.iter().chain(offer.name.as_bytes()).for_each(|byte| add(*byte));
-        add(u8::from(offer.in_jobs));
-        add(offer.hops.unwrap_or(0) as u8);
+    let mut hasher = DefaultHasher::new();
+    own.hash(&mut hasher);
+    for OfferedRoutine { name, contract, in_jobs, hops } in offers {
+        (name, contract, in_jobs, hops).hash(&mut hasher);
     }
-    hash
+    hasher.finish()
 }
