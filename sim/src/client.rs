@@ -1,5 +1,6 @@
 //! A simulated client: the shipped decisions about calls, in virtual time, over links that break.
 
+mod pulse;
 mod returning;
 
 use std::collections::BTreeMap;
@@ -9,8 +10,9 @@ use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, See
 use farcall_call::{Connection, Setup};
 use farcall_link::stream::ByteStream;
 use farcall_link::{Link, Received};
+use farcall_peer::heartbeat::Heartbeat;
 use farcall_peer::recovery::Attempts;
-use farcall_peer::{Caller, Greeting, Run, Terms};
+use farcall_peer::{Caller, Greeting, Reached, Run, Terms};
 use farcall_transport_simulated::Network;
 use farcall_wire::kept::asks_to_resume;
 use farcall_wire::{Failure, Hello, Notice, OBJECTS, RESUME, Reply, Request, Role};
@@ -22,10 +24,17 @@ use crate::module::Routine;
 use crate::plan::hello_limits;
 use crate::program::{Program, Target, Wish};
 
-/// How a call ended: its number, and how many calls its object had, or the kind of its failure.
-pub type Outcome = (u64, std::result::Result<Option<u64>, ErrorKind>);
+/// How a call ended: its number, and how many calls its object had, or its failure.
+pub type Outcome = (u64, std::result::Result<Option<u64>, Loss>);
 /// Bytes that the routine of a call printed: its number, and the output.
 pub type Heard = (u64, u8, Vec<u8>);
+
+/// Why a call failed.
+pub struct Loss {
+    pub error: Error,
+    /// How far it came.
+    pub reached: Reached,
+}
 
 /// A question may stay unanswered for as long as the world lasts.
 const PATIENCE: Duration = Duration::from_secs(1 << 30);
@@ -76,6 +85,8 @@ pub struct Manner {
     pub held: Option<Held>,
     /// Of what it draws.
     pub seed: u64,
+    /// Time without a sign of life after which it gives up the server; zero: never.
+    pub heartbeat: Duration,
 }
 
 /// A client.
@@ -93,6 +104,9 @@ pub struct Client {
     /// For how long calls wait for a connection; zero: they end with it.
     keep: Duration,
     losses: u64,
+    heartbeat: Heartbeat,
+    /// When it looks again whether there is a sign of life.
+    looks_at: Option<Instant>,
     /// Calls that wait for the interfaces.
     wishes: Vec<Wish>,
     /// Calls that are to be asked for by their ids, as soon as there is a connection.
@@ -122,8 +136,9 @@ pub struct Reports {
 
 impl Reports {
     /// A call that has ended before the server knew it.
-    fn fail(&mut self, number: u64, kind: ErrorKind) {
-        self.outcomes.push((number & !SOUGHT, Err(kind)));
+    fn fail(&mut self, number: u64, error: Error) {
+        let loss = Loss { error, reached: Reached::default() };
+        self.outcomes.push((number & !SOUGHT, Err(loss)));
     }
 
     /// What the routine of a call printed.
@@ -134,7 +149,9 @@ impl Reports {
 
 impl Client {
     pub fn new(stream: Box<dyn ByteStream>, manner: Manner, network: &Network) -> Client {
-        let Manner { queue_bytes, keep, module, routines, held, seed } = manner;
+        let Manner { queue_bytes, keep, module, routines, held, seed, heartbeat: limit } = manner;
+        let mut heartbeat = Heartbeat::new(None).expect("the default is a number");
+        heartbeat.limit(limit);
         let mut random = SeededRandom::new(seed);
         let mut hello = hello(Role::Client);
         hello.features.extend([RESUME, OBJECTS].map(str::to_owned));
@@ -146,6 +163,7 @@ impl Client {
             module,
             contracts: BTreeMap::new(),
             opened: Vec::new(),
+            reached: BTreeMap::new(),
         };
         let connection =
             Connection::new(Setup { hello: hello.clone(), initiator: true, token: None });
@@ -162,6 +180,8 @@ impl Client {
             hello,
             keep,
             losses: 0,
+            heartbeat,
+            looks_at: None,
             wishes: Vec::new(),
             to_seek: Vec::new(),
             open: BTreeMap::new(),
@@ -193,7 +213,7 @@ impl Client {
     /// Makes a call, now or when the interface is there.
     pub fn wish(&mut self, wish: Wish) {
         match self.line {
-            Line::Dead => self.reports.fail(wish.number, ErrorKind::ConnectionLost),
+            Line::Dead => self.reports.fail(wish.number, gone(ErrorKind::ConnectionLost)),
             Line::Up if self.knows_interfaces() => self.open(wish),
             _ => self.wishes.push(wish),
         }
@@ -209,11 +229,12 @@ impl Client {
             announced: true,
             has_news: keep || wish.shows_output,
             passes_functions: matches!(wish.target, Target::Apply(_)),
+            is_idempotent: wish.target == Target::Again,
             ..Terms::default()
         };
         match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),
-            Err(error) => self.reports.fail(number, error.kind()),
+            Err(error) => self.reports.fail(number, error),
         }
     }
 
@@ -234,7 +255,7 @@ impl Client {
             let terms = Terms { announced: true, has_news: wish.shows_output, ..Terms::default() };
             match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
                 Ok(()) => drop(self.open.insert(number, None)),
-                Err(error) => self.reports.fail(number, error.kind()),
+                Err(error) => self.reports.fail(number, error),
             }
         }
     }
@@ -273,10 +294,10 @@ impl Client {
     fn die(&mut self, error: &Error) {
         (self.line, self.link) = (Line::Dead, None);
         let kind = error.kind();
-        self.caller.end_all(|| Error::new(kind, "wait for the server", "it is gone"));
+        self.caller.end_all(|| gone(kind));
         self.collect();
         let wishes = self.wishes.drain(..).chain(self.to_seek.drain(..).map(|(_, wish)| wish));
-        wishes.for_each(|wish| self.reports.fail(wish.number, kind));
+        wishes.for_each(|wish| self.reports.fail(wish.number, gone(kind)));
     }
 
     /// Lets its connection do what it can; whether anything moved.
@@ -284,12 +305,16 @@ impl Client {
         if self.is_paused {
             return false;
         }
-        let moved = match self.line {
+        let mut moved = match self.line {
             Line::Up => self.work_up(),
             Line::Greeting { .. } => self.greet(),
             Line::Lost { .. } | Line::Dead => false,
         };
         self.collect();
+        if self.feel() {
+            self.collect();
+            moved = true;
+        }
         moved
     }
 
@@ -369,14 +394,14 @@ impl Client {
             if number & SOUGHT != 0
                 && let Some(Err(error)) = self.caller.found(number)
             {
-                self.ended(number, Err(error.kind()));
+                self.ended(number, Err(error));
             }
             self.take_news(number);
             while let Some(run) = self.caller.next_callback(number) {
                 self.reports.functions.push(*run);
             }
             if let Some(outcome) = self.caller.take_finished(number) {
-                self.ended(number, outcome.map_err(|error| error.kind()));
+                self.ended(number, outcome);
             }
         }
     }
@@ -399,10 +424,16 @@ impl Client {
         }
     }
 
-    fn ended(&mut self, number: u64, outcome: std::result::Result<Option<u64>, ErrorKind>) {
+    fn ended(&mut self, number: u64, outcome: Result<Option<u64>>) {
         assert!(self.open.remove(&number).is_some(), "call {number} ended twice");
+        let reached = self.caller.application_mut().reached.remove(&number).unwrap_or_default();
+        let outcome = outcome.map_err(|error| Loss { error, reached });
         self.reports.outcomes.push((number & !SOUGHT, outcome));
     }
+}
+
+fn gone(kind: ErrorKind) -> Error {
+    Error::new(kind, "wait for the server", "it is gone")
 }
 
 fn link(stream: Box<dyn ByteStream>) -> Link {

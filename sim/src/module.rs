@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_idl::values::ByteValues;
+use farcall_placement::Demand;
 use farcall_services::directory::{
     ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust,
 };
+use farcall_wire::PlaceQuestion;
 
 const IDL: &str = "Module NAME; Library \"libsimulated.so\";
 Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);
@@ -18,6 +21,10 @@ DefClass Tally {
     \"as scale, and counts its calls\" Calls \"C\" add(n, x, calls);
 }";
 
+/// Beside others where there are several servers.
+const IDL_OF_SEVERAL: &str = "Define again(IN int n, INOUT double x[n])
+\"as scale, and may run twice\" Idempotent Calls \"C\" again(n, x);";
+
 /// What can be called in each module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Routine {
@@ -27,6 +34,8 @@ pub enum Routine {
     Apply,
     /// As `Scale`, on an object, which counts its calls.
     Add,
+    /// As `Scale`, and may run twice.
+    Again,
 }
 
 /// The class whose method [`Routine::Add`] is.
@@ -35,7 +44,7 @@ pub const CLASS: &str = "Tally";
 pub const FUNCTION: u16 = 2;
 
 impl Routine {
-    const ALL: [Routine; 3] = [Routine::Scale, Routine::Apply, Routine::Add];
+    const ALL: [Routine; 4] = [Routine::Scale, Routine::Apply, Routine::Add, Routine::Again];
 
     /// Its name in its module.
     pub fn name(self) -> &'static str {
@@ -43,6 +52,7 @@ impl Routine {
             Routine::Scale => "scale",
             Routine::Apply => "apply",
             Routine::Add => "Tally.add",
+            Routine::Again => "again",
         }
     }
 
@@ -63,8 +73,34 @@ pub struct Published(BTreeMap<String, Arc<PublishedRoutine>>);
 
 impl Published {
     /// So many modules.
-    pub fn new(modules: usize) -> Published {
-        Published((0..modules).flat_map(routines).collect())
+    pub fn new(modules: usize, is_of_several: bool) -> Published {
+        Published((0..modules).flat_map(|index| routines(index, is_of_several)).collect())
+    }
+
+    /// All of it.
+    pub fn listing(&self) -> Vec<Arc<PublishedRoutine>> {
+        self.0.values().cloned().collect()
+    }
+
+    /// What a metaserver is asked for a call of a routine with so many elements.
+    pub fn question(&self, full_name: &str, elements: u64) -> PlaceQuestion {
+        let routine = self.find(full_name).expect("it is published");
+        let interface = &routine.routine.interface;
+        let n = i32::try_from(elements).expect("plans ask for small arrays").to_ne_bytes();
+        let given = [Some(n.as_slice()), None];
+        let values = ByteValues::new(interface, given.as_slice());
+        let demand = Demand::of(interface, &values, Bytes(1 << 30)).expect("it fits");
+        PlaceQuestion {
+            name: full_name.to_owned(),
+            contract: routine.contract,
+            sizes: demand.sizes,
+            amount: demand.amount(),
+            processors: demand.processors.unwrap_or(1),
+            bytes_in: demand.bytes_in,
+            bytes_out: demand.bytes_out,
+            calls: 1,
+            ..PlaceQuestion::default()
+        }
     }
 
     /// The routine of a full name.
@@ -93,8 +129,12 @@ pub fn class(index: usize) -> String {
 }
 
 /// The routines of the `index`-th module, by their full names.
-fn routines(index: usize) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> {
-    let text = IDL.replace("NAME", &name(index));
+fn routines(
+    index: usize,
+    is_of_several: bool,
+) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> {
+    let more = if is_of_several { IDL_OF_SEVERAL } else { "" };
+    let text = format!("{}{more}", IDL.replace("NAME", &name(index)));
     let compiled = farcall_idl::compile("simulated.idl", &text).expect("it is right");
     let compiled = compiled.with_methods();
     let executable = ExecutableImage {

@@ -75,10 +75,13 @@ pub struct Node {
     wires: BTreeMap<ConnectionId, Wire>,
     queue_bytes: usize,
     next: u64,
+    /// Connections that were closed since somebody looked.
+    closed: Vec<ConnectionId>,
 }
 
 impl Node {
-    pub fn new(plan: &Plan, network: &Network) -> Node {
+    /// A server starts, as the `number`-th of the world.
+    pub fn new(plan: &Plan, network: &Network, number: usize) -> Node {
         let memory = Memory {
             network: network.clone(),
             source: HeapMemory::new(1 << 30),
@@ -86,10 +89,17 @@ impl Node {
             held: BTreeSet::new(),
             released: Vec::new(),
         };
-        let server = Server::new(
-            State::new(plan.limits(), "simulated".to_owned()).named(Some(*b"the only run of ")),
-        );
-        Node { server, memory, wires: BTreeMap::new(), queue_bytes: plan.queue_bytes, next: 0 }
+        let mut run = *b"the only run of ";
+        run[15] += number as u8;
+        let state = State::new(plan.limits(), "simulated".to_owned()).named(Some(run));
+        Node {
+            server: Server::new(state),
+            memory,
+            wires: BTreeMap::new(),
+            queue_bytes: plan.queue_bytes,
+            next: 0,
+            closed: Vec::new(),
+        }
     }
 
     /// A new connection; the server must be told whose.
@@ -161,8 +171,14 @@ impl Node {
         }
     }
 
+    /// Connections that were closed since somebody looked.
+    pub fn take_closed(&mut self) -> Vec<ConnectionId> {
+        std::mem::take(&mut self.closed)
+    }
+
     fn close(&mut self, connection: ConnectionId) {
         self.wires.remove(&connection);
+        self.closed.push(connection);
         self.server.ended(&mut self.memory, connection);
         self.memory.transfers.forget(connection);
     }

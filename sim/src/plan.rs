@@ -1,5 +1,7 @@
 //! An experiment as data: `sim/plans/*.toml`.
 
+mod several;
+
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -8,6 +10,8 @@ use farcall_rpc_server::state::{KeepLimits, Limits, Records};
 use farcall_transport_simulated::LinkPlan;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
+
+pub use several::Several;
 
 /// What happens in a world. Chances are from 0 to 1; times are virtual.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,6 +89,8 @@ pub struct Plan {
     pub objects: Objects,
     /// Calls whose clients want to see what the routine prints.
     pub output: Output,
+    /// Several servers, among which metaservers place calls.
+    pub several: Several,
     /// Kinds of failure that this experiment shows: every one, and no other.
     pub failures: Vec<String>,
 }
@@ -167,6 +173,7 @@ impl Default for Plan {
             callbacks: Callbacks::default(),
             objects: Objects::default(),
             output: Output::default(),
+            several: Several::default(),
             failures: Vec::new(),
         }
     }

@@ -10,11 +10,11 @@ use farcall_call::Connection;
 use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
-use farcall_peer::Application;
+use farcall_peer::{Application, Reached};
 use farcall_transport_simulated::Network;
 use farcall_wire::{
     Argument, Attribute, CallResult, CallTimes, Failure, Hello, Keep, NOTICES, ON, Open, Reply,
-    Resume, wants,
+    Resume, grant_attribute, wants,
 };
 
 use crate::module::{self, FUNCTION, Routine};
@@ -38,6 +38,8 @@ pub struct Wish {
     pub keep: bool,
     /// Whether the client wants to see what the routine prints.
     pub shows_output: bool,
+    /// The grant by which a metaserver placed it; 0: none.
+    pub grant: u64,
 }
 
 /// What is called.
@@ -49,6 +51,8 @@ pub enum Target {
     Apply(u64),
     /// [`Routine::Add`] on this object.
     Add(ObjectId),
+    /// [`Routine::Again`].
+    Again,
 }
 
 impl Target {
@@ -58,6 +62,7 @@ impl Target {
             Target::Scale => Routine::Scale,
             Target::Apply(_) => Routine::Apply,
             Target::Add(_) => Routine::Add,
+            Target::Again => Routine::Again,
         }
     }
 }
@@ -79,7 +84,8 @@ impl Wish {
         let on =
             |id: ObjectId| Attribute { name: ON.to_owned(), critical: true, value: id.0.to_vec() };
         let object = if let Target::Add(id) = self.target { Some(on(id)) } else { None };
-        let all = [self.keep.then(kept), self.shows_output.then(noticed), object];
+        let grant = (self.grant != 0).then(|| grant_attribute(self.grant));
+        let all = [self.keep.then(kept), self.shows_output.then(noticed), object, grant];
         let all: Vec<Attribute> = all.into_iter().flatten().collect();
         (!all.is_empty()).then_some(all)
     }
@@ -205,6 +211,8 @@ pub struct Program {
     pub contracts: BTreeMap<Routine, [u8; 32]>,
     /// Calls that were opened since somebody looked, and their numbers.
     pub opened: Vec<(CallId, u64)>,
+    /// How far calls came that have failed, until their outcome is taken.
+    pub reached: BTreeMap<u64, Reached>,
 }
 
 impl Application for Program {
@@ -231,7 +239,8 @@ impl Application for Program {
         let routine = call.target.routine();
         let mut arguments = vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), array];
         // The function stays here, and the number of calls comes back alone.
-        arguments.extend((routine != Routine::Scale).then_some(Argument::Absent));
+        let has_more = matches!(routine, Routine::Apply | Routine::Add);
+        arguments.extend(has_more.then_some(Argument::Absent));
         let open = Open {
             remaining_us: call
                 .deadline
@@ -293,6 +302,10 @@ impl Application for Program {
         assert!(got == call.right(), "call {} returned a wrong result", call.number);
         let is_on_object = matches!(call.target, Target::Add(_));
         Ok(is_on_object.then(|| integer(&result.results[2]) as u64))
+    }
+
+    fn failed(&mut self, number: u64, _: Wish, _: Option<&Transfer>, reached: Reached) {
+        self.reached.insert(number, reached);
     }
 
     fn abandon(&mut self, _: Transfer) {}

@@ -96,12 +96,13 @@ impl Promises {
         &self.wishes[number]
     }
 
-    /// A routine begins: no call runs twice. Calls on an object run in its own process, and in the
+    /// A routine begins: no call runs twice that may not. Calls on an object run in its own process, and in the
     /// order of their Opens where the client had one connection.
     pub fn begins(&mut self, call: CallId, executable: ExecutableId) -> Wish {
         let wish = self.wish_of(call).clone();
         let number = wish.number;
-        assert!(self.begun.insert(number), "call {number} ran twice");
+        let is_first = self.begun.insert(number);
+        assert!(is_first || wish.target == Target::Again, "call {number} ran twice");
         if let Target::Add(id) = wish.target {
             let is_disturbed = self.is_disturbed(number);
             let object =
@@ -203,6 +204,11 @@ impl Promises {
                 "output of call {number} is missing"
             );
         }
+    }
+
+    /// Whether every call has ended.
+    pub fn all_ended(&self) -> bool {
+        self.outcomes.len() as u64 >= self.calls
     }
 
     /// Every call has ended.

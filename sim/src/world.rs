@@ -1,31 +1,28 @@
 //! A world: everything that happens, in the order of virtual time, and what must hold of it.
 
+mod checks;
 mod executables;
+mod faults;
 mod happening;
+mod several;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use farcall_base::{
-    CallId, Clock, ErrorKind, ExecutableId, Instant, ObjectId, Random, SeededRandom,
-};
-use farcall_link::stream::ByteStream;
-use farcall_rpc_server::access::Rights;
-use farcall_rpc_server::state::{Caller, MemoryId, Newcomer};
-use farcall_services::spawner::ExitHow;
+use farcall_base::{CallId, Clock, ErrorKind, Instant, ObjectId, Random, SeededRandom};
 use farcall_transport_simulated::{LinkId, Network};
 use farcall_wire::HoldRequest;
 
 use crate::client::{Client, Manner, Reports, Wanted};
-use crate::held::{Asked, Held};
+use crate::held::Held;
+use crate::machine::Machine;
+use crate::metaserver::nobody;
 use crate::module::{self, Published, Routine};
-use crate::node::Node;
 use crate::plan::Plan;
-use crate::process::Process;
 use crate::program::{Target, Wish};
 use crate::promises::Promises;
-use crate::spawner::Spawner;
 use happening::Happening;
+use several::{Host, Several};
 
 /// Turns after which a world that is not over counts as hanging.
 const TURNS_MAX: usize = 200_000;
@@ -43,26 +40,32 @@ pub struct Report {
     pub failed: BTreeMap<&'static str, usize>,
 }
 
-/// A network, a server, its executables and clients.
+/// A client's connection to a server.
+struct Seat {
+    client: Client,
+    /// Whose it is, and which server is at its other end.
+    owner: usize,
+    slot: usize,
+    link: LinkId,
+}
+
+/// A network, servers with their executables, and clients.
 pub struct World {
     plan: Plan,
     network: Network,
     random: SeededRandom,
-    node: Node,
-    clients: Vec<(Client, LinkId)>,
-    processes: BTreeMap<ExecutableId, Process>,
+    /// Servers, also those that were killed.
+    machines: Vec<Machine>,
+    /// Connections of clients: one of each where there is one server.
+    seats: Vec<Seat>,
+    several: Several,
     published: Published,
-    spawner: Spawner,
-    /// Told to end, some of them before they began.
-    doomed: BTreeSet<ExecutableId>,
     agenda: BTreeMap<(Instant, u64), Happening>,
     scheduled: u64,
     /// Executables that were started.
     starts: usize,
     trace: Vec<String>,
     promises: Promises,
-    /// Which call each piece of memory belongs to.
-    owners: BTreeMap<MemoryId, CallId>,
 }
 
 impl World {
@@ -82,35 +85,38 @@ impl World {
     fn new(plan: &Plan, seed: u64) -> World {
         let network = Network::new(seed);
         let mut world = World {
-            node: Node::new(plan, &network),
+            machines: Vec::new(),
             plan: plan.clone(),
             network,
             random: SeededRandom::new(seed),
-            clients: Vec::new(),
-            processes: BTreeMap::new(),
-            published: Published::new(plan.modules.max(1)),
-            spawner: Spawner::new(),
-            doomed: BTreeSet::new(),
+            seats: Vec::new(),
+            several: Several::new(plan),
+            published: Published::new(plan.modules.max(1), plan.several.servers > 0),
             agenda: BTreeMap::new(),
             scheduled: 0,
             starts: 0,
             trace: Vec::new(),
             promises: Promises::new(plan),
-            owners: BTreeMap::new(),
         };
+        (0..world.several.slots()).for_each(|slot| world.start_server(slot));
+        world.plan_faults();
         (0..plan.clients).for_each(|index| world.add_client(index));
         world
     }
 
     fn add_client(&mut self, index: usize) {
-        let (stream, link) = self.connect(index);
+        let knows_server = !self.has_several();
+        let seat = if knows_server { self.connect(Host::Client(index), 0) } else { None };
         let manner = self.manner(index);
         let objects = manner
             .held
             .as_ref()
             .map_or(Vec::new(), |held| (0..held.count()).map(|index| held.object(index)).collect());
-        self.clients.push((Client::new(stream, manner, &self.network), link));
-        let mut at = Duration::ZERO;
+        if let Some((stream, link)) = seat {
+            let client = Client::new(stream, manner, &self.network);
+            self.seats.push(Seat { client, owner: index, slot: 0, link });
+        }
+        let mut at = self.several.calls_from();
         for call in 0..self.plan.calls {
             at += self.within(self.plan.interval_us);
             let wish = self.wish((index * self.plan.calls + call) as u64, &objects);
@@ -129,7 +135,9 @@ impl World {
         let seed = self.random.next();
         let callbacks = &self.plan.callbacks;
         let objects = &self.plan.objects;
+        let heartbeat = Duration::from_micros(self.plan.several.heartbeat_us);
         let mut routines = vec![Routine::Scale];
+        routines.extend((self.plan.several.idempotent > 0.0).then_some(Routine::Again));
         routines.extend((callbacks.chance > 0.0).then_some(Routine::Apply));
         routines.extend((objects.each > 0).then_some(Routine::Add));
         let held = (objects.each > 0).then(|| {
@@ -147,7 +155,8 @@ impl World {
             })
         });
         let keep = Duration::from_micros(self.plan.keep_us);
-        Manner { queue_bytes: self.plan.queue_bytes, keep, module, routines, held, seed }
+        let queue_bytes = self.plan.queue_bytes;
+        Manner { queue_bytes, keep, module, routines, held, seed, heartbeat }
     }
 
     /// A call of a client's that has these objects.
@@ -160,11 +169,13 @@ impl World {
             Target::Apply(self.random.next() % (self.plan.callbacks.times_max + 1))
         } else if !objects.is_empty() && may(self, self.plan.objects.chance) {
             Target::Add(objects[self.random.next() as usize % objects.len()])
+        } else if may(self, self.plan.several.idempotent) {
+            Target::Again
         } else {
             Target::Scale
         };
         let shows_output = may(self, self.plan.output.chance);
-        Wish { number, target, elements, deadline: None, keep, shows_output }
+        Wish { number, target, elements, deadline: None, keep, shows_output, grant: 0 }
     }
 
     /// What happens to a client, and around it, while it makes its calls.
@@ -190,22 +201,6 @@ impl World {
         }
     }
 
-    /// A link from a client to the server: the client's end.
-    fn connect(&mut self, index: usize) -> (Box<dyn ByteStream>, LinkId) {
-        let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
-        let connection = self.node.add(pair.far);
-        let now = self.network.now();
-        let caller = Caller {
-            address: format!("client {index}"),
-            rights: Rights::all("inherited"),
-            certificate: None,
-            hosts: Default::default(),
-        };
-        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
-        self.node.server.accepted(connection, newcomer, now);
-        (pair.near, pair.link)
-    }
-
     /// A time up to this long.
     fn within(&mut self, us: u64) -> Duration {
         Duration::from_micros(self.random.next() % (us + 1))
@@ -229,16 +224,10 @@ impl World {
         for _ in 0..TURNS_MAX {
             while self.work() {}
             self.check_places();
-            let times = [
-                self.network.next_event(),
-                self.agenda.first_key_value().map(|((at, _), _)| *at),
-                self.node.server.next_tick(),
-            ];
-            let attempts = self.clients.iter().filter_map(|(client, _)| match client.wants() {
-                Wanted::Time(at) => Some(at),
-                Wanted::Nothing | Wanted::Link => None,
-            });
-            let Some(next) = times.into_iter().flatten().chain(attempts).min() else { return };
+            if self.is_over() {
+                return;
+            }
+            let Some(next) = self.next_moment() else { return };
             self.network.advance_to(next);
             while let Some(entry) =
                 self.agenda.first_entry().filter(|entry| entry.key().0 <= self.network.now())
@@ -247,41 +236,80 @@ impl World {
                 self.happen(what);
             }
         }
-        let ticks = (self.network.next_event(), self.node.server.next_tick());
-        let wanted: Vec<Wanted> = self.clients.iter().map(|(client, _)| client.wants()).collect();
+        let servers = self.machines.iter().map(Machine::next_tick).collect::<Vec<_>>();
+        let ticks = (self.network.next_event(), servers);
+        let wanted: Vec<Wanted> = self.seats.iter().map(|seat| seat.client.wants()).collect();
         let last = self.trace.iter().rev().take(20).rev().cloned().collect::<Vec<_>>().join("\n");
         panic!(
-            "the world does not come to an end: at {:?} links and server wait for {ticks:?}, \
+            "the world does not come to an end: at {:?} links and servers wait for {ticks:?}, \
                 clients for {wanted:?}; last:\n{last}",
             self.network.now()
         );
     }
 
+    /// When something happens next, if nobody does anything until then.
+    fn next_moment(&self) -> Option<Instant> {
+        let times = [
+            self.network.next_event(),
+            self.agenda.first_key_value().map(|((at, _), _)| *at),
+            self.several.next_tick(),
+        ];
+        let servers = self.machines.iter().filter_map(Machine::next_tick);
+        let attempts = self.seats.iter().filter_map(|seat| match seat.client.wants() {
+            Wanted::Time(at) => Some(at),
+            Wanted::Nothing | Wanted::Link => None,
+        });
+        times.into_iter().flatten().chain(servers).chain(attempts).min()
+    }
+
     /// Everybody does what they can now; whether anything moved.
     fn work(&mut self) -> bool {
-        let (actions, mut moved) = self.node.work();
-        self.check_memory();
-        moved |= !actions.is_empty();
-        actions.into_iter().for_each(|action| self.act(action));
-        for index in 0..self.clients.len() {
-            if self.clients[index].0.wants() == Wanted::Link {
-                self.say(format!("client {index} connects again"));
-                let (stream, link) = self.connect(index);
-                self.clients[index].0.dialled(stream);
-                self.clients[index].1 = link;
+        let mut moved = false;
+        for machine in 0..self.machines.len() {
+            moved |= self.work_machine(machine);
+        }
+        for index in 0..self.seats.len() {
+            if self.seats[index].client.wants() == Wanted::Link {
+                self.connect_again(index);
             }
-            moved |= self.clients[index].0.work();
+            moved |= self.seats[index].client.work();
             self.hear(index);
         }
-        for executable in self.processes.keys().copied().collect::<Vec<_>>() {
-            moved |= self.work_process(executable);
+        for client in 0..self.several.clients() {
+            moved |= self.work_placer(client);
+        }
+        for id in self.all_processes() {
+            moved |= self.work_process(id);
         }
         moved
     }
 
+    fn work_machine(&mut self, machine: usize) -> bool {
+        let it = &mut self.machines[machine];
+        let Some(node) = it.node.as_mut().filter(|_| !it.is_frozen) else { return false };
+        let (actions, mut moved) = node.work();
+        it.check_memory();
+        moved |= !actions.is_empty();
+        actions.into_iter().for_each(|action| self.act(machine, action));
+        moved | self.work_metaserver(machine)
+    }
+
+    /// A client that lost its connection reaches its server again, or does not.
+    fn connect_again(&mut self, index: usize) {
+        let Seat { owner, slot, .. } = self.seats[index];
+        self.say(format!("client {owner} connects again"));
+        match self.connect(Host::Client(owner), slot) {
+            Some((stream, link)) => {
+                self.seats[index].client.dialled(stream);
+                self.seats[index].link = link;
+            }
+            None => self.seats[index].client.not_reached(&nobody()),
+        }
+    }
+
     /// What a client has to tell.
     fn hear(&mut self, index: usize) {
-        let client = &mut self.clients[index].0;
+        let client = &mut self.seats[index].client;
         self.promises.opened(client.take_opened());
         let Reports { left, functions, heard, outcomes } = client.take_reports();
         for (id, wish) in left {
@@ -305,15 +333,23 @@ impl World {
             self.promises.heard(number, output, &bytes);
         }
         for (number, outcome) in outcomes {
-            let words = outcome.as_ref().map_or_else(|kind| kind.name(), |_| "right");
-            self.say(format!("call {number} ended: {words}"));
-            self.promises.ended(number, outcome);
+            if self.has_several() {
+                self.came_back(index, number, outcome);
+            } else {
+                self.call_ended(number, outcome.map_err(|loss| loss.error.kind()));
+            }
         }
+    }
+
+    fn call_ended(&mut self, number: u64, outcome: Result<Option<u64>, ErrorKind>) {
+        let words = outcome.as_ref().map_or_else(|kind| kind.name(), |_| "right");
+        self.say(format!("call {number} ended: {words}"));
+        self.promises.ended(number, outcome);
     }
 
     /// Asks another client for what one has left: it, or the next one that lives.
     fn fetch(&mut self, client: usize, id: CallId, wish: Wish) {
-        let count = self.clients.len();
+        let count = self.seats.len();
         let number = wish.number;
         let module = |index: usize| index % self.plan.modules.max(1);
         let made_by = number as usize / self.plan.calls;
@@ -324,91 +360,10 @@ impl World {
         let asks = able
             .collect::<Vec<_>>()
             .into_iter()
-            .find(|index| self.clients[*index].0.seek(id, wish.clone()));
+            .find(|index| self.seats[*index].client.seek(id, wish.clone()));
         match asks {
             Some(index) => self.say(format!("client {index} asks for call {number}")),
             None => self.promises.ended(number, Err(ErrorKind::ConnectionLost)),
-        }
-    }
-
-    /// Memory that was released belongs to no call that a living process works on.
-    fn check_memory(&mut self) {
-        for released in std::mem::take(&mut self.node.memory.released) {
-            let Some(call) = self.owners.remove(&released) else { continue };
-            let writer = self.processes.iter().find(|(_, process)| process.running() == Some(call));
-            assert!(
-                writer.is_none(),
-                "{released:?} of {call:?} is released while {:?} works",
-                writer.map(|(id, _)| id)
-            );
-        }
-        self.owners.extend(self.node.server.state().memory_in_use());
-    }
-
-    /// No call waits for a place that an executable has held long enough without doing anything.
-    fn check_places(&self) {
-        let state = self.node.server.state();
-        if state.calls_unserved() > 0
-            && let Some((since, executable)) = state.longest_idle()
-        {
-            let until = since + Duration::from_micros(self.plan.executable_idle_us);
-            assert!(
-                self.network.now() < until,
-                "executable {executable} is idle since {since:?} while calls wait"
-            );
-        }
-    }
-
-    /// All calls are over: clients release their objects and leave, executables end, and nothing may
-    /// be left.
-    fn end(mut self) -> Report {
-        self.promises.check_all_ended();
-        self.clients.iter_mut().for_each(|(client, _)| client.release());
-        self.turn_until_quiet();
-        self.check_released();
-        self.clients.iter_mut().for_each(|(client, _)| client.leave());
-        self.turn_until_quiet();
-        let left = self.node.server.state().left_over();
-        assert!(left.is_empty(), "the server keeps {left:?}");
-        assert!(
-            self.node.memory.held.is_empty(),
-            "memory is never released: {:?}",
-            self.node.memory.held
-        );
-        let objects = self.processes.values().filter(|process| process.is_object()).count();
-        assert_eq!(objects, 0, "objects live on that nobody has");
-        for executable in self.processes.keys().copied().collect::<Vec<_>>() {
-            self.end_process(executable, ExitHow::Status(0));
-        }
-        self.turn_until_quiet();
-        let executables = self.node.server.state().executables_alive();
-        assert_eq!(
-            (executables, self.node.connections()),
-            (0, 0),
-            "executables or connections leak"
-        );
-        Report {
-            fingerprint: self.network.trace().fingerprint(),
-            trace: self.trace,
-            returned: self.promises.returned(),
-            failed: self.promises.failed(),
-        }
-    }
-
-    /// A client that released its objects was told so, unless they had never come; one that was
-    /// killed while it ended in order is told, too.
-    fn check_released(&self) {
-        for (index, (client, _)) in self.clients.iter().enumerate() {
-            let Some(held) = client.held.as_ref().filter(|_| !client.is_dead()) else { continue };
-            let is_right = match (held.came, held.went) {
-                (Asked::Done | Asked::Failed(_), Asked::Done) => true,
-                (Asked::Failed(_), Asked::Failed(ErrorKind::NotFound)) => true,
-                (_, Asked::Failed(ErrorKind::RoutineCrashed)) => self.plan.killed > 0,
-                _ => false,
-            };
-            let came = held.came;
-            let went = held.went;
-            assert!(is_right, "objects of client {index} came: {came:?}, and went: {went:?}");
         }
     }
 }

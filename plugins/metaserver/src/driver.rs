@@ -2,7 +2,6 @@
 //! that waits.
 
 mod learned;
-mod line;
 mod relay;
 mod splice;
 
@@ -19,12 +18,12 @@ use farcall_services::transports::TransportsHandle;
 use farcall_wire::ServerReport;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::line::{Line, LineEvent};
 use crate::milliseconds;
 use crate::options::Settings;
 use crate::state::{LinkNumber, QuestionNumber, State, StreamNumber};
 use crate::step::Action;
 use learned::LearnedFile;
-use line::{Line, LineEvent};
 use relay::Relaying;
 
 /// Services of other plugins.

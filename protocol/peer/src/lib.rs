@@ -11,6 +11,7 @@
 //! - [`Greeting`] is a connection that takes a lost one's place, until its peer has answered.
 //! - [`recovery`] decides what becomes of a call when the connection is lost, and when dialing
 //!   ends.
+//! - [`moving`] decides whether a call that failed may be made at another server.
 //! - [`heartbeat`] decides when a silent peer is asked for a sign of life, and when it is given up.
 //!
 //! `farcall_call` is below it: channels, credit and the order of frames on one connection.
@@ -19,6 +20,7 @@ mod announced;
 mod application;
 mod caller;
 pub mod heartbeat;
+pub mod moving;
 mod news;
 mod outcomes;
 mod questions;

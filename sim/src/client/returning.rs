@@ -21,7 +21,10 @@ impl Client {
         let sent = self.caller.bytes_made().wrapping_sub(queued as u64);
         self.losses += 1;
         self.caller.part(sent, now);
-        self.line = Line::Lost { attempts: Attempts::new(now, self.keep, None), next: now };
+        let heartbeat = self.heartbeat.time_limit();
+        self.heartbeat.restart();
+        self.looks_at = None;
+        self.line = Line::Lost { attempts: Attempts::new(now, self.keep, heartbeat), next: now };
     }
 
     /// What it waits for.
@@ -31,6 +34,9 @@ impl Client {
                 Wanted::Link
             }
             Line::Lost { next, .. } if !self.is_paused => Wanted::Time(next),
+            Line::Up | Line::Greeting { .. } if !self.is_paused => {
+                self.looks_at.map_or(Wanted::Nothing, Wanted::Time)
+            }
             _ => Wanted::Nothing,
         }
     }
@@ -45,6 +51,13 @@ impl Client {
         self.link = Some(link(stream));
         let begun = self.network.now();
         self.line = Line::Greeting { greeting: Box::new(Greeting::new(hello)), attempts, begun };
+    }
+
+    /// Nobody listens there.
+    pub fn not_reached(&mut self, error: &Error) {
+        if let Line::Lost { attempts, .. } = std::mem::replace(&mut self.line, Line::Dead) {
+            self.attempt_failed(error, attempts, self.network.now(), false);
+        }
     }
 
     pub(super) fn greet(&mut self) -> bool {
@@ -64,7 +77,7 @@ impl Client {
                 moved
             }
             Err(error) => {
-                self.attempt_failed(&error, attempts, begun);
+                self.attempt_failed(&error, attempts, begun, true);
                 true
             }
         }
@@ -85,10 +98,17 @@ impl Client {
         }
     }
 
-    fn attempt_failed(&mut self, error: &Error, mut attempts: Attempts, begun: Instant) {
+    /// `met`: whether somebody took the connection.
+    pub(super) fn attempt_failed(
+        &mut self,
+        error: &Error,
+        mut attempts: Attempts,
+        begun: Instant,
+        met: bool,
+    ) {
         let now = self.network.now();
-        self.link = None;
-        match attempts.failed(error, true, begun, now) {
+        (self.link, self.looks_at) = (None, None);
+        match attempts.failed(error, met, begun, now) {
             Next::Pause(pause) => self.line = Line::Lost { attempts, next: now + pause },
             Next::GiveUp => {
                 self.die(&Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone"))

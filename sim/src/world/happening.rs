@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use farcall_base::{CallId, Clock, Error, ErrorKind, ExecutableId};
+use farcall_base::{CallId, Clock, Error, ErrorKind};
 use farcall_peer::Run;
 use farcall_services::spawner::{ExitHow, Exited};
 
 use super::World;
+use super::faults::Fault;
+use crate::machine::ProcessId;
 use crate::program::{Program, Wish};
 
 /// What is going to happen.
@@ -20,17 +22,18 @@ pub(super) enum Happening {
     ConnectionResets(usize),
     ClientPauses(usize),
     ClientGoesOn(usize),
-    ExecutableStarts(ExecutableId),
-    ModuleLoads(ExecutableId),
-    RoutineGoesOn(ExecutableId, CallId),
-    RoutinePrints(ExecutableId, CallId),
-    PipeRead(ExecutableId),
-    ServerHears,
-    SpawnerListens(ExecutableId),
-    SpawnerHushes(ExecutableId),
+    ExecutableStarts(ProcessId),
+    ModuleLoads(ProcessId),
+    RoutineGoesOn(ProcessId, CallId),
+    RoutinePrints(ProcessId, CallId),
+    PipeRead(ProcessId),
+    ServerHears(usize),
+    SpawnerListens(ProcessId),
+    SpawnerHushes(ProcessId),
     ExecutableKilled,
-    ProcessEnds(ExecutableId, ExitHow),
-    ExitReported(Box<Exited>),
+    ProcessEnds(ProcessId, ExitHow),
+    ExitReported(usize, Box<Exited>),
+    Happens(Fault),
 }
 
 impl World {
@@ -38,10 +41,10 @@ impl World {
         match what {
             Happening::FetchDue(client, id, wish) => self.fetch(client, id, wish),
             Happening::CallDue { client, wish } => self.make_call(client, wish),
-            Happening::CancelDue(client, number) => self.clients[client].0.cancel(number),
+            Happening::CancelDue(client, number) => self.cancel(client, number),
             Happening::ReleaseDue(client) => {
                 self.say(format!("client {client} releases its objects"));
-                self.clients[client].0.release();
+                self.seats[client].client.release();
             }
             Happening::FunctionReturns { client, run, fails, took } => {
                 if fails {
@@ -49,16 +52,16 @@ impl World {
                 }
                 let error = Error::new(ErrorKind::RoutineFailed, "run a callback", "it fails");
                 let failure = fails.then(|| (&error).into());
-                self.clients[client].0.answer(*run, failure, took);
+                self.seats[client].client.answer(*run, failure, took);
             }
             Happening::ClientCrashes(client) => {
                 self.say(format!("client {client} ends"));
                 self.promises.disturbed(client);
-                self.clients[client].0.leave();
+                self.client_ends(client);
             }
             // Nobody comes back to a server that has never greeted.
             Happening::ConnectionResets(client)
-                if self.plan.keep_us > 0 && self.clients[client].0.awaits_greeting() =>
+                if self.plan.keep_us > 0 && self.seats[client].client.awaits_greeting() =>
             {
                 let later = Duration::from_micros(self.plan.delay_us + 1);
                 self.after(later, Happening::ConnectionResets(client));
@@ -66,18 +69,19 @@ impl World {
             Happening::ConnectionResets(client) => {
                 self.say(format!("client {client} loses its connection"));
                 self.promises.disturbed(client);
-                self.network.crash(self.clients[client].1);
+                self.network.crash(self.seats[client].link);
             }
             Happening::ClientPauses(client) => {
                 self.say(format!("client {client} stands still"));
                 self.promises.disturbed(client);
-                self.clients[client].0.is_paused = true;
+                self.seats[client].client.is_paused = true;
                 self.after(
                     Duration::from_micros(2 * self.plan.stall_us),
                     Happening::ClientGoesOn(client),
                 );
             }
-            Happening::ClientGoesOn(client) => self.clients[client].0.is_paused = false,
+            Happening::ClientGoesOn(client) => self.seats[client].client.is_paused = false,
+            Happening::Happens(fault) => self.suffer(fault),
             of_an_executable => self.happen_to_executable(of_an_executable),
         }
     }
@@ -92,6 +96,6 @@ impl World {
         let timeout = Duration::from_micros(self.plan.timeout_us);
         wish.deadline = (self.plan.timeout_us > 0).then(|| self.network.now() + timeout);
         self.promises.wished(&wish);
-        self.clients[client].0.wish(wish);
+        self.wish_of_client(client, wish);
     }
 }

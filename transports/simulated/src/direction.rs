@@ -68,6 +68,15 @@ impl Direction {
         }
     }
 
+    /// What is sent from now on waits until then.
+    pub fn silence(&mut self, until: Instant) {
+        self.wire_free = self.wire_free.max(until);
+    }
+
+    pub fn set_rate(&mut self, bytes_per_s: u64) {
+        self.plan.rate_bytes_per_s = bytes_per_s;
+    }
+
     /// Takes as many bytes as there is room for and calls `fate` for every segment made of them.
     pub fn send(
         &mut self,

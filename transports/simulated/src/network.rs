@@ -119,6 +119,23 @@ impl Network {
         self.lock().crash(link);
     }
 
+    /// Nothing that is sent over a link from now on arrives before `until`; it waits on the way, as
+    /// where a network is cut and comes back.
+    pub fn silence(&self, link: LinkId, until: Instant) {
+        let mut state = self.lock();
+        for near in [true, false] {
+            state.link(link).direction(near).silence(until);
+        }
+    }
+
+    /// A link has another rate from now on; 0 means at once.
+    pub fn set_rate(&self, link: LinkId, bytes_per_s: u64) {
+        let mut state = self.lock();
+        for near in [true, false] {
+            state.link(link).direction(near).set_rate(bytes_per_s);
+        }
+    }
+
     /// What happened so far.
     pub fn trace(&self) -> Trace {
         self.lock().trace.clone()

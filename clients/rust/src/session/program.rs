@@ -56,14 +56,10 @@ pub struct Returned {
     pub passed: Passed,
     /// How it was made.
     pub conditions: Conditions,
-    /// Whether its routine may have begun, as far as is known here.
-    pub has_left: bool,
+    /// How far it came.
+    pub reached: Reached,
     /// Whether nothing that was passed can have changed.
     pub is_intact: bool,
-    /// Whether the failure is the server's own word.
-    pub is_told: bool,
-    /// Whether its program has cancelled it: it is not made again.
-    pub is_cancelled: bool,
 }
 
 impl Program {
@@ -99,7 +95,7 @@ impl Program {
     /// A call is cancelled, which may have failed already.
     pub fn cancel(&mut self, number: u64) {
         if let Some(returned) = self.returned.get_mut(&number) {
-            returned.is_cancelled = true;
+            returned.reached.is_cancelled = true;
         }
     }
 
@@ -274,21 +270,10 @@ impl Application for Program {
             return;
         }
         self.times.remove(&number);
-        let has_left = reached.has_left;
         let is_written = transfer.and_then(InFlight::long).is_some_and(Flight::may_be_written);
-        let is_intact = !(reached.is_answered || has_left && is_written);
+        let is_intact = !(reached.is_answered || reached.has_left && is_written);
         let Call { passed, conditions, .. } = call;
-        self.returned.insert(
-            number,
-            Returned {
-                passed,
-                conditions,
-                has_left,
-                is_intact,
-                is_told: reached.is_told,
-                is_cancelled: reached.is_cancelled,
-            },
-        );
+        self.returned.insert(number, Returned { passed, conditions, reached, is_intact });
     }
 
     fn abandon(&mut self, transfer: InFlight) -> Vec<Shared> {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, Result};
+use farcall_peer::moving::{Failed, may_move};
 use farcall_wire::CallOutcome;
 
 use super::finding::{Named, Placed, Wanted};
@@ -39,30 +40,15 @@ struct Moving {
     found: Option<super::Place>,
 }
 
-/// Whether a call that ended so may be made at another server.
-fn may_move(error: &Error, returned: &Returned, contract: &Contract) -> bool {
-    use ErrorKind::{
-        Cancelled, ConnectionLost, InterfaceChanged, NotFound, PermissionDenied, ShuttingDown,
-        TimedOut, Unavailable, Unreachable,
-    };
+/// What is known of a call that failed.
+fn failed(returned: &Returned, contract: &Contract) -> Failed {
     let is_late = returned.conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
-    if is_late || matches!(error.kind(), Cancelled | TimedOut) {
-        return false;
+    Failed {
+        reached: returned.reached,
+        is_intact: returned.is_intact,
+        is_late,
+        may_run_twice: contract.interface.idempotent && contract.callbacks.is_empty(),
     }
-    let is_lost = matches!(error.kind(), ConnectionLost | ShuttingDown);
-    if !returned.has_left && (is_lost || error.kind() == InterfaceChanged) {
-        return true;
-    }
-    if is_lost && !error.is_retryable() {
-        let may_run_twice = contract.interface.idempotent && contract.callbacks.is_empty();
-        return may_run_twice && returned.is_intact;
-    }
-    let is_refusal =
-        matches!(error.kind(), NotFound | PermissionDenied | InterfaceChanged | Unreachable)
-            || error.kind() == Unavailable && error.is_retryable();
-    // Of a connection that ended nobody can say how far the call came.
-    let is_refused = returned.is_told && (is_refusal || error.is_retryable());
-    is_refused && !error.has_begun() && returned.is_intact
 }
 
 impl View {
@@ -186,11 +172,12 @@ impl PendingCall {
     pub(crate) fn move_on(&mut self, error: Error) -> Result<()> {
         let Some(placed) = self.placed.take() else { return Err(error) };
         let returned = self.session.take_back(self.number);
-        if returned.as_ref().is_some_and(|returned| returned.is_cancelled) {
+        if returned.as_ref().is_some_and(|returned| returned.reached.is_cancelled) {
             self.placed = Some(placed);
             return Err(cancelled().with("before", error));
         }
-        let returned = returned.filter(|returned| may_move(&error, returned, &self.contract));
+        let returned =
+            returned.filter(|returned| may_move(&error, failed(returned, &self.contract)));
         let Some(Returned { passed, conditions, .. }) = returned else {
             self.placed = Some(placed);
             return Err(error);
