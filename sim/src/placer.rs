@@ -72,6 +72,7 @@ pub struct Placer {
     /// When these are told at the latest.
     tells_at: Option<Instant>,
     host: String,
+    is_gone: bool,
     orders: Vec<Order>,
 }
 
@@ -85,6 +86,7 @@ impl Placer {
             outcomes: Vec::new(),
             tells_at: None,
             host,
+            is_gone: false,
             orders: Vec::new(),
         }
     }
@@ -108,7 +110,10 @@ impl Placer {
             on: None,
         };
         self.calls.insert(number, placing);
-        self.go_on(number);
+        match self.is_gone {
+            true => self.end(number, Err(left())),
+            false => self.go_on(number),
+        }
     }
 
     /// The server where a call runs.
@@ -125,11 +130,10 @@ impl Placer {
 
     /// The client ends: so do its calls.
     pub fn leave(&mut self) {
-        self.askers = Askers::default();
+        (self.askers, self.is_gone) = (Askers::default(), true);
         (self.tells_at, self.outcomes) = (None, Vec::new());
         for number in self.calls.keys().copied().collect::<Vec<_>>() {
-            let error = Error::new(ErrorKind::ConnectionLost, "call", "the client ends");
-            self.end(number, Err(error));
+            self.end(number, Err(left()));
         }
     }
 
@@ -233,6 +237,10 @@ impl Placer {
             self.tells_at.get_or_insert(now + TELLS_AFTER);
         }
     }
+}
+
+fn left() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "call", "the client ends")
 }
 
 fn late() -> Error {

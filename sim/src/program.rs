@@ -29,6 +29,8 @@ pub struct Wish {
     pub number: u64,
     /// What is called.
     pub target: Target,
+    /// Its full name.
+    pub routine: String,
     /// Elements of its array.
     pub elements: u64,
     /// When its time is over.
@@ -248,7 +250,7 @@ impl Application for Program {
             attributes: call.attributes(),
             ..Open::new(
                 id,
-                routine.in_module(self.module),
+                call.routine.clone(),
                 *self.contracts.get(&routine).expect("calls wait for the interface"),
                 arguments,
             )
@@ -259,11 +261,17 @@ impl Application for Program {
     }
 
     fn routine<'a>(&self, call: &'a Wish) -> &'a str {
-        call.target.routine().name()
+        &call.routine
     }
 
-    fn renewed(&mut self, _: &Wish, _: Reply) -> Result<()> {
-        Err(Error::internal("make a call again", "nothing is published again in this world"))
+    /// A server that was started again wants its interfaces fetched first: they are the same.
+    fn renewed(&mut self, call: &Wish, reply: Reply) -> Result<()> {
+        let known = self.contracts.get(&call.target.routine()).copied();
+        let Reply::Interface(interface) = reply else {
+            panic!("a question for an interface was answered by {reply:?}")
+        };
+        assert_eq!(Some(interface.contract), known, "nothing else is published in this world");
+        Ok(())
     }
 
     fn answered(&mut self, _: &Wish, transfer: &mut Transfer, result: &CallResult) -> Result<()> {
@@ -321,7 +329,7 @@ impl Application for Program {
     ) -> Result<(Wish, Transfer, ())> {
         assert_eq!(
             resume.interface.map(|interface| interface.name),
-            Some(sought.target.routine().in_module(self.module)),
+            Some(sought.routine.clone()),
             "it is another call"
         );
         Ok((sought, Transfer { sending: None, receiving: None }, ()))

@@ -175,7 +175,9 @@ impl World {
             Target::Scale
         };
         let shows_output = may(self, self.plan.output.chance);
-        Wish { number, target, elements, deadline: None, keep, shows_output, grant: 0 }
+        let client = number as usize / self.plan.calls;
+        let routine = target.routine().in_module(client % self.plan.modules.max(1));
+        Wish { number, target, routine, elements, deadline: None, keep, shows_output, grant: 0 }
     }
 
     /// What happens to a client, and around it, while it makes its calls.
@@ -239,12 +241,18 @@ impl World {
         let servers = self.machines.iter().map(Machine::next_tick).collect::<Vec<_>>();
         let ticks = (self.network.next_event(), servers);
         let wanted: Vec<Wanted> = self.seats.iter().map(|seat| seat.client.wants()).collect();
-        let last = self.trace.iter().rev().take(20).rev().cloned().collect::<Vec<_>>().join("\n");
+        let last = self.last_lines();
         panic!(
             "the world does not come to an end: at {:?} links and servers wait for {ticks:?}, \
                 clients for {wanted:?}; last:\n{last}",
             self.network.now()
         );
+    }
+
+    /// The end of the trace.
+    fn last_lines(&self) -> String {
+        let from = self.trace.len().saturating_sub(40);
+        self.trace[from..].join("\n")
     }
 
     /// When something happens next, if nobody does anything until then.

@@ -31,7 +31,9 @@ impl Placer {
         let silent = self.askers.since.map(|since| since + self.patience());
         let looking = self.calls.values().filter(|call| call.on.is_none());
         let deadlines = looking.filter_map(|call| call.wish.deadline);
-        silent.into_iter().chain(self.tells_at).chain(deadlines).min()
+        // While an answer is awaited, nothing else is told.
+        let tells_at = self.tells_at.filter(|_| silent.is_none());
+        silent.into_iter().chain(tells_at).chain(deadlines).min()
     }
 
     fn patience(&self) -> Duration {

@@ -10,18 +10,24 @@ use crate::held::Asked;
 use crate::machine::Machine;
 
 impl World {
-    /// No call waits for a place that an executable has held long enough without doing anything.
+    /// No call waits for a place that an executable has held long enough without doing anything. No
+    /// server has something to do that it leaves: its driver would never sleep.
     pub(super) fn check_places(&self) {
         for machine in self.machines.iter().filter(|machine| !machine.is_frozen) {
             let Some(node) = &machine.node else { continue };
             let state = node.server.state();
+            let now = self.network.now();
+            let is_late = node.server.next_tick().is_some_and(|at| at < now);
+            assert!(!is_late, "a server never sleeps; last:\n{}", self.last_lines());
             if state.calls_unserved() > 0
+                && state.wants_executable()
                 && let Some((since, executable)) = state.longest_idle()
             {
                 let until = since + Duration::from_micros(self.plan.executable_idle_us);
                 assert!(
-                    self.network.now() < until,
-                    "executable {executable} is idle since {since:?} while calls wait"
+                    now < until,
+                    "executable {executable} is idle since {since:?} while calls wait; last:\n{}",
+                    self.last_lines()
                 );
             }
         }

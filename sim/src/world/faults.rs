@@ -74,8 +74,11 @@ impl World {
         (Host::Server(server), Host::Server(metaserver))
     }
 
+    /// Not before each client has made a call, and so knows the servers.
     fn befalls(&mut self, fault: Fault) {
-        let at = self.several.calls_from() + self.within(self.plan.several.span_us);
+        let first_call = Duration::from_micros(self.plan.interval_us);
+        let begins = self.several.calls_from() + first_call;
+        let at = begins + self.within(self.plan.several.span_us);
         self.after(at, Happening::Happens(fault));
     }
 

@@ -169,8 +169,10 @@ impl World {
         let now = self.network.now();
         let machine = &mut self.machines[machine];
         let both = machine.metaserver.as_mut().zip(machine.node.as_mut());
-        let (metaserver, node) = both.expect("clients of one server ask nothing about others");
-        metaserver.asked(now, node, action);
+        assert!(both.is_some() || self.several.is_ending, "one server knows no others");
+        if let Some((metaserver, node)) = both {
+            metaserver.asked(now, node, action);
+        }
     }
 
     pub(super) fn work_metaserver(&mut self, machine: usize) -> bool {
@@ -196,9 +198,7 @@ impl World {
         if !self.has_several() {
             return self.seats[client].client.wish(wish);
         }
-        let module = client % self.plan.modules.max(1);
-        let name = wish.target.routine().in_module(module);
-        let question = self.published.question(&name, wish.elements);
+        let question = self.published.question(&wish.routine, wish.elements);
         self.several.placers[client].wish(wish, question);
     }
 
@@ -244,7 +244,7 @@ impl World {
         let Seat { owner, slot, .. } = self.seats[seat];
         if let Err(loss) = &outcome {
             let name = self.several.name(slot);
-            let why = loss.error.kind().name();
+            let why = loss.error.message();
             self.say(format!("call {number} came back from {name}: {why}"));
         }
         self.several.placers[owner].ended(now, number, outcome);

@@ -370,6 +370,11 @@ impl State {
         found.map(|(_, _, module, call)| ((*module).clone(), *call))
     }
 
+    /// Whether a call waits for which an executable is started as soon as there is a place.
+    pub fn wants_executable(&self) -> bool {
+        self.most_wanting(Where::Here).is_some()
+    }
+
     /// Whether another executable's call could run beside those of executables that come, or are
     /// free and wait for processors: more of them would only wait.
     fn could_run(&self, pool: &Pool) -> bool {
@@ -396,6 +401,10 @@ impl State {
             // It may be free only because its calls wait for processors.
             pool.is_none_or(|pool| pool.count() == 0) || self.gives_way(&record.module)
         })?;
+        if !self.is_crowded() && !self.wants_executable() {
+            // Nobody would have the room.
+            return None;
+        }
         let starving = self.queue.pools.values().filter(|pool| self.is_starving(pool)).count();
         Some((since + self.queue.policy.idle_time(starving, &self.places()), executable))
     }
