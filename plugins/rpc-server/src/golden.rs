@@ -127,8 +127,8 @@ impl Play {
             | "kept" | "has" | "order" | "status" | "open" | "answer" | "answer-fails"
             | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" | "state" | "report"
             | "place" | "outcomes" | "servers" => self.client_event(ConnectionId(number), words),
-            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon"
-            | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
+            "start-ok" | "start-failed" | "start-short" | "load-ok" | "load-failed" | "return"
+            | "soon" | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
             | "calls-back" | "gives-up" | "nest" | "lie" | "says" | "heard-out" | "listening"
             | "deaf" | "load-asks" | "load-threads" | "progress" => {
                 self.executable_event(ExecutableId(number), words)
@@ -247,10 +247,11 @@ impl Play {
         let connection = ConnectionId(1_000_000 + executable.0);
         match words[0] {
             "start-ok" => self.start_ok(executable, connection, rest),
-            "start-failed" => {
+            "start-failed" | "start-short" => {
                 self.peers.began(executable);
-                let error =
-                    Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
+                let is_short = words[0] == "start-short";
+                let kind = if is_short { ErrorKind::System } else { ErrorKind::Unavailable };
+                let error = Error::new(kind, "start an executable", rest.join(" "));
                 self.server.executable_failed(&mut self.memory, executable, &error);
             }
             "exit" | "kill" | "stopped" => self.exit(executable, connection, words),

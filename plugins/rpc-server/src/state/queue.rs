@@ -391,7 +391,7 @@ impl State {
     }
 
     /// The executable that is to make room for waiting calls when all places are taken, and when:
-    /// the one that has been idle longest.
+    /// the one that has been idle longest. None where nobody would have the room.
     pub(crate) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
         if !self.is_full() || (self.calls_unserved() == 0 && !self.is_crowded()) {
             return None;
@@ -401,8 +401,7 @@ impl State {
             // It may be free only because its calls wait for processors.
             pool.is_none_or(|pool| pool.count() == 0) || self.gives_way(&record.module)
         })?;
-        if !self.is_crowded() && !self.wants_executable() {
-            // Nobody would have the room.
+        if !(self.is_crowded() || self.wants_executable()) {
             return None;
         }
         let starving = self.queue.pools.values().filter(|pool| self.is_starving(pool)).count();
