@@ -209,6 +209,41 @@ fn a_link_that_loses_everything_breaks_in_the_end() {
 }
 
 #[test]
+fn what_is_sent_into_silence_arrives_when_it_ends() {
+    let network = Network::new(1);
+    let mut pair = network.pair(LinkPlan::default()).unwrap();
+    send(&mut pair.near, b"before").unwrap();
+    let until = Instant(0) + Duration::from_secs(3);
+    network.silence(pair.link, until);
+    send(&mut pair.near, b"after").unwrap();
+    send(&mut pair.far, b"back").unwrap();
+    network.advance_to(Instant(0) + Duration::from_secs(1));
+    assert_eq!(receive(&mut pair.far).unwrap(), b"before");
+    network.advance_to(until);
+    assert_eq!(receive(&mut pair.far).unwrap_err().kind(), ErrorKind::WouldBlock);
+    network.advance_to(until + Duration::from_secs(1));
+    assert_eq!(receive(&mut pair.far).unwrap(), b"after");
+    assert_eq!(receive(&mut pair.near).unwrap(), b"back");
+}
+
+#[test]
+fn a_link_becomes_slower() {
+    let took = |rate| {
+        let network = Network::new(1);
+        let mut pair = network.pair(LinkPlan::default()).unwrap();
+        network.set_rate(pair.link, rate);
+        send(&mut pair.near, &[0; 100_000]).unwrap();
+        while network.next_event().is_some() {
+            advance(&network);
+        }
+        network.now().since(Instant(0)).as_secs_f64()
+    };
+    let (fast, slow) = (took(1_000_000), took(100_000));
+    assert!((0.09..0.11).contains(&fast), "{fast} s");
+    assert!((0.9..1.1).contains(&slow), "{slow} s");
+}
+
+#[test]
 fn impossible_plans_are_refused() {
     let network = Network::new(1);
     for plan in [
