@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
+use std::time::Duration;
 
-use farcall_base::{CallId, ExecutableId, Instant};
+use farcall_base::{CallId, Clock, ExecutableId, Instant};
 use farcall_rpc_server::state::MemoryId;
 use farcall_transport_simulated::Network;
 
@@ -34,6 +35,8 @@ impl Display for ProcessId {
 pub struct Machine {
     /// Which of the servers it is.
     pub slot: usize,
+    /// How far its clock is ahead of the world's.
+    ahead: Duration,
     /// The server, as long as it lives.
     pub node: Option<Node>,
     /// Among several servers each has one: it reports by it, or places calls.
@@ -50,10 +53,16 @@ pub struct Machine {
 
 impl Machine {
     /// Its server starts.
-    pub fn new(plan: &Plan, network: &Network, (number, slot): (usize, usize)) -> Machine {
+    pub fn new(
+        plan: &Plan,
+        network: &Network,
+        (number, slot): (usize, usize),
+        ahead: Duration,
+    ) -> Machine {
         Machine {
             slot,
-            node: Some(Node::new(plan, network, number)),
+            ahead,
+            node: Some(Node::new(plan, network, number, ahead)),
             metaserver: None,
             processes: BTreeMap::new(),
             spawner: Spawner::new(),
@@ -63,11 +72,17 @@ impl Machine {
         }
     }
 
-    /// When it has something to do without being told.
+    /// What its clock shows.
+    pub fn now(&self, network: &Network) -> Instant {
+        network.now() + self.ahead
+    }
+
+    /// When it has something to do without being told, by the world's clock.
     pub fn next_tick(&self) -> Option<Instant> {
         let node = self.node.as_ref().filter(|_| !self.is_frozen)?;
         let metaserver = self.metaserver.as_ref().and_then(Metaserver::next_tick);
-        node.server.next_tick().into_iter().chain(metaserver).min()
+        let next = node.server.next_tick().into_iter().chain(metaserver).min()?;
+        Some(Instant::default() + next.since(Instant::default() + self.ahead))
     }
 
     /// Memory that was released belongs to no call that a living process works on.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_call::{Place, Transmit};
@@ -20,6 +21,8 @@ use crate::plan::{Plan, hello_limits};
 /// Clock and memory.
 pub struct Memory {
     network: Network,
+    /// How far its clock is ahead of the world's.
+    ahead: Duration,
     source: HeapMemory,
     transfers: Transfers,
     /// What is not released yet.
@@ -30,7 +33,7 @@ pub struct Memory {
 
 impl Surroundings for Memory {
     fn now(&self) -> Instant {
-        self.network.now()
+        self.network.now() + self.ahead
     }
 
     fn allocate(&mut self, _: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
@@ -80,10 +83,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// A server starts, as the `number`-th of the world.
-    pub fn new(plan: &Plan, network: &Network, number: usize) -> Node {
+    /// A server starts, as the `number`-th of the world; its clock is ahead of the world's.
+    pub fn new(plan: &Plan, network: &Network, number: usize, ahead: Duration) -> Node {
         let memory = Memory {
             network: network.clone(),
+            ahead,
             source: HeapMemory::new(1 << 30),
             transfers: Transfers::default(),
             held: BTreeSet::new(),

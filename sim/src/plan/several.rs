@@ -15,7 +15,9 @@ pub struct Several {
     pub idempotent: f64,
     /// Time without a sign of life after which clients give up a server, in microseconds; 0: never.
     pub heartbeat_us: u64,
-    /// Time from the beginning in which the things below happen, in microseconds.
+    /// How far clocks of servers are apart at most, in microseconds.
+    pub clocks_apart_us: u64,
+    /// Time from the first calls on in which the things below happen, in microseconds.
     pub span_us: u64,
     /// How often a server is killed.
     pub kills: usize,

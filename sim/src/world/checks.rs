@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farcall_base::{Clock, ErrorKind};
+use farcall_base::ErrorKind;
 use farcall_services::spawner::ExitHow;
 
 use super::{Report, World};
@@ -16,7 +16,7 @@ impl World {
         for machine in self.machines.iter().filter(|machine| !machine.is_frozen) {
             let Some(node) = &machine.node else { continue };
             let state = node.server.state();
-            let now = self.network.now();
+            let now = machine.now(&self.network);
             let is_late = node.server.next_tick().is_some_and(|at| at < now);
             assert!(!is_late, "a server never sleeps; last:\n{}", self.last_lines());
             if state.calls_unserved() > 0

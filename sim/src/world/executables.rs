@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farcall_base::{CallId, Clock, Error, ErrorKind, ExecutableId, Random};
+use farcall_base::{CallId, Error, ErrorKind, ExecutableId, Random};
 use farcall_rpc_server::state::Action;
 use farcall_services::spawner::{ExitHow, Exited, Output, OutputTail};
 use farcall_transport_simulated::LinkPlan;
@@ -236,8 +236,8 @@ impl World {
 
     fn start(&mut self, id: ProcessId) {
         let fails = self.chance(self.plan.start_failure);
-        let now = self.network.now();
         let machine = &mut self.machines[id.machine];
+        let now = machine.now(&self.network);
         // One whose server was killed meanwhile finds nobody, and ends.
         let Some(node) = &mut machine.node else { return };
         if fails {

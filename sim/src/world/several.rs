@@ -117,7 +117,9 @@ impl World {
     /// A server starts; among several, with its metaserver.
     pub(super) fn start_server(&mut self, slot: usize) {
         let number = self.machines.len();
-        let mut machine = Machine::new(&self.plan, &self.network, (number, slot));
+        let apart_us = self.plan.several.clocks_apart_us;
+        let ahead = if apart_us > 0 { self.within(apart_us) } else { Duration::ZERO };
+        let mut machine = Machine::new(&self.plan, &self.network, (number, slot), ahead);
         if self.has_several() {
             let name = self.several.name(slot);
             let is_metaserver = slot >= self.several.servers;
@@ -145,6 +147,7 @@ impl World {
             plan = LinkPlan { rate_bytes_per_s: plan.rate_bytes_per_s / 10, ..plan };
         }
         let pair = self.network.pair(plan).expect("the plan's link can be made");
+        let now = self.machines[machine].now(&self.network);
         let node = self.machines[machine].node.as_mut()?;
         let connection = node.add(pair.far);
         let address = match from {
@@ -154,7 +157,7 @@ impl World {
         let rights = Rights::all("inherited");
         let caller = Caller { address, rights, certificate: None, hosts: Default::default() };
         let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
-        node.server.accepted(connection, newcomer, self.network.now());
+        node.server.accepted(connection, newcomer, now);
         if self.has_several() {
             self.several.ways.push(Way { link: pair.link, ends });
             if let Some(until) = self.several.cut(ends) {
@@ -166,8 +169,8 @@ impl World {
 
     /// A server passes a question about placement on.
     pub(super) fn ask_metaserver(&mut self, machine: usize, action: Action) {
-        let now = self.network.now();
         let machine = &mut self.machines[machine];
+        let now = machine.now(&self.network);
         let both = machine.metaserver.as_mut().zip(machine.node.as_mut());
         assert!(both.is_some() || self.several.is_ending, "one server knows no others");
         if let Some((metaserver, node)) = both {
@@ -176,8 +179,8 @@ impl World {
     }
 
     pub(super) fn work_metaserver(&mut self, machine: usize) -> bool {
-        let now = self.network.now();
         let it = &mut self.machines[machine];
+        let now = it.now(&self.network);
         let slot = it.slot;
         let Some((metaserver, node)) = it.metaserver.as_mut().zip(it.node.as_mut()) else {
             return false;
@@ -256,6 +259,7 @@ impl World {
         for order in self.several.placers[client].take_orders() {
             match order {
                 Order::Reach(name) => {
+                    self.say(format!("client {client} connects to {name}"));
                     let slot = self.several.slot(&name);
                     let stream = self.connect(Host::Client(client), slot).map(|(stream, _)| stream);
                     self.several.placers[client].reached(now, stream);
