@@ -230,7 +230,6 @@ impl Client {
             has_news: keep || wish.shows_output,
             passes_functions: matches!(wish.target, Target::Apply(_)),
             is_idempotent: wish.target == Target::Again,
-            ..Terms::default()
         };
         match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),

@@ -183,10 +183,15 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// `InvalidSource` with line and column, also for a key that does not exist.
+    /// `InvalidSource` with line and column, also for a key that does not exist; or with the key that
+    /// several servers do without.
     pub fn read(text: &str) -> Result<Plan> {
-        toml::from_str(text)
-            .map_err(|error| Error::new(ErrorKind::InvalidSource, "read a plan", error.to_string()))
+        let wrong = |error: toml::de::Error| {
+            Error::new(ErrorKind::InvalidSource, "read a plan", error.to_string())
+        };
+        let plan: Plan = toml::from_str(text).map_err(wrong)?;
+        plan.check_several()?;
+        Ok(plan)
     }
 
     /// The link between a client and the server.

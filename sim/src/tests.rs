@@ -66,3 +66,13 @@ fn a_seed_gives_the_same_trace_again_and_another_seed_another() {
 fn a_plan_with_a_wrong_key_is_refused() {
     assert!(Plan::read("clients = 1\nspeed = 2").unwrap_err().to_string().contains("speed"));
 }
+
+#[test]
+fn a_plan_of_several_servers_is_refused_with_the_key_that_they_do_without() {
+    let read = |text: &str| Plan::read(text).unwrap_err().to_string();
+    let several = "several = { servers = 2, metaservers = 1 }";
+    assert!(Plan::read(several).is_ok());
+    assert!(read(&format!("pause = 0.1\n{several}")).contains("pause: "));
+    assert!(read("several = { servers = 2 }").contains("several.metaservers: "));
+    assert!(read("several = { server = 2 }").contains("servers"));
+}

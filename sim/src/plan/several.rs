@@ -1,6 +1,9 @@
 //! Several servers with metaservers, and what befalls them.
 
+use farcall_base::{Error, ErrorKind, Result};
 use serde::Deserialize;
+
+use super::Plan;
 
 /// Servers among which metaservers place calls. Each is on a host of its own, and reports to all
 /// metaservers; clients know the first of these.
@@ -25,7 +28,7 @@ pub struct Several {
     pub metaserver_kills: usize,
     /// Longest time until a killed one is started again, in microseconds.
     pub restart_us: u64,
-    /// How often a server stands still: it accepts connections and never answers.
+    /// How often a server or metaserver stands still: it accepts connections and never answers.
     pub freezes: usize,
     /// For how long, in microseconds.
     pub freeze_us: u64,
@@ -37,4 +40,35 @@ pub struct Several {
     pub resets: usize,
     /// How often the way between two hosts becomes ten times thinner.
     pub thinnings: usize,
+}
+
+impl Plan {
+    /// What clients of several servers do not do in this world.
+    ///
+    /// # Errors
+    /// `InvalidSource` with the key.
+    pub(super) fn check_several(&self) -> Result<()> {
+        let wrong = |key: &str, why: &str| {
+            let message = format!("{key}: {why}");
+            Err(Error::new(ErrorKind::InvalidSource, "read a plan", message))
+        };
+        if self.several.servers == 0 {
+            return Ok(());
+        }
+        if self.several.metaservers == 0 {
+            return wrong("several.metaservers", "servers need one, so that clients find them");
+        }
+        let others = [
+            ("reset", self.reset),
+            ("pause", self.pause),
+            ("kept", self.kept),
+            ("callbacks.chance", self.callbacks.chance),
+            ("objects.each", f64::from(self.objects.each)),
+            ("output.chance", self.output.chance),
+        ];
+        match others.iter().find(|(_, value)| *value > 0.0) {
+            Some((key, _)) => wrong(key, "clients of several servers do without it; see [several]"),
+            None => Ok(()),
+        }
+    }
 }

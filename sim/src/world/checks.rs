@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use farcall_base::ErrorKind;
+use farcall_base::{ErrorKind, Instant};
 use farcall_services::spawner::ExitHow;
 
 use super::{Report, World};
 use crate::held::Asked;
 use crate::machine::Machine;
+use crate::metaserver::Metaserver;
 
 impl World {
     /// No call waits for a place that an executable has held long enough without doing anything. No
@@ -17,8 +18,14 @@ impl World {
             let Some(node) = &machine.node else { continue };
             let state = node.server.state();
             let now = machine.now(&self.network);
-            let is_late = node.server.next_tick().is_some_and(|at| at < now);
-            assert!(!is_late, "a server never sleeps; last:\n{}", self.last_lines());
+            let metaserver = machine.metaserver.as_ref().and_then(Metaserver::next_tick);
+            let is_late = |next: Option<Instant>| next.is_some_and(|at| at < now);
+            assert!(
+                !is_late(node.server.next_tick()) && !is_late(metaserver),
+                "server {} never sleeps; last:\n{}",
+                machine.slot,
+                self.last_lines()
+            );
             if state.calls_unserved() > 0
                 && state.wants_executable()
                 && let Some((since, executable)) = state.longest_idle()

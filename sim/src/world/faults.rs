@@ -27,6 +27,9 @@ pub(super) enum Fault {
     Thin(Host, Host),
 }
 
+/// What befalls the way between two hosts.
+type OfWay = fn(Host, Host) -> Fault;
+
 impl World {
     /// Draws what is going to happen.
     pub(super) fn plan_faults(&mut self) {
@@ -44,10 +47,10 @@ impl World {
             }
         }
         for _ in 0..plan.freezes {
-            let slot = self.draw(plan.servers);
+            let slot = self.draw(plan.servers + plan.metaservers);
             self.befalls(Fault::Freeze(slot));
         }
-        let of_ways: [(usize, fn(Host, Host) -> Fault); 3] =
+        let of_ways: [(usize, OfWay); 3] =
             [(plan.cuts, Fault::Cut), (plan.resets, Fault::Reset), (plan.thinnings, Fault::Thin)];
         for (count, fault) in of_ways {
             for _ in 0..count {
