@@ -85,8 +85,22 @@ pub struct Manner {
     pub held: Option<Held>,
     /// Of what it draws.
     pub seed: u64,
-    /// Time without a sign of life after which it gives up the server; zero: never.
+    /// Time without an answer after which it gives up the server; zero: never.
     pub heartbeat: Duration,
+}
+
+/// How a client notices a silent server.
+struct Pulse {
+    heartbeat: Heartbeat,
+    /// When it looks again.
+    looks_at: Option<Instant>,
+}
+
+/// How a client comes back over another connection.
+struct Comeback {
+    /// For how long calls wait for a connection; zero: they end with it.
+    keep: Duration,
+    losses: u64,
 }
 
 /// A client.
@@ -101,12 +115,8 @@ pub struct Client {
     pub held: Option<Held>,
     line: Line,
     hello: Hello,
-    /// For how long calls wait for a connection; zero: they end with it.
-    keep: Duration,
-    losses: u64,
-    heartbeat: Heartbeat,
-    /// When it looks again whether there is a sign of life.
-    looks_at: Option<Instant>,
+    comeback: Comeback,
+    pulse: Pulse,
     /// Calls that wait for the interfaces.
     wishes: Vec<Wish>,
     /// Calls that are to be asked for by their ids, as soon as there is a connection.
@@ -178,10 +188,8 @@ impl Client {
             held,
             line: Line::Up,
             hello,
-            keep,
-            losses: 0,
-            heartbeat,
-            looks_at: None,
+            comeback: Comeback { keep, losses: 0 },
+            pulse: Pulse { heartbeat, looks_at: None },
             wishes: Vec::new(),
             to_seek: Vec::new(),
             open: BTreeMap::new(),

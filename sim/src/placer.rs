@@ -151,7 +151,7 @@ impl Placer {
         self.askers.waiting.push_back(number);
     }
 
-    /// A call ends for what befell it, or else for this.
+    /// A call ends for its trouble, or else for this.
     fn give_up(&mut self, number: u64, error: Error) {
         let trouble = self.calls.get_mut(&number).and_then(|call| call.trouble.take());
         self.end(number, Err(trouble.unwrap_or(error)));

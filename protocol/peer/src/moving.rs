@@ -12,7 +12,7 @@ pub struct Failed {
     pub reached: Reached,
     /// Whether nothing that was passed can have changed.
     pub is_intact: bool,
-    /// Whether its time is over.
+    /// Whether it timed out.
     pub is_late: bool,
     /// Whether it may run twice, and nobody notices.
     pub may_run_twice: bool,
@@ -73,7 +73,7 @@ mod tests {
     }
 
     /// All that may be known of a call that is lost: it moves only where it cannot have run, or may
-    /// run twice; and never once its time is over.
+    /// run twice; and never after it timed out.
     #[test]
     fn no_call_runs_at_two_servers_that_may_not() {
         for call in (0..64).map(failed) {

@@ -1,4 +1,4 @@
-//! A client that waits looks whether its server gives a sign of life.
+//! A client that waits looks whether its server answers.
 
 use farcall_base::{Clock, Error, ErrorKind};
 use farcall_peer::heartbeat::Pulse;
@@ -6,15 +6,15 @@ use farcall_peer::heartbeat::Pulse;
 use super::{Client, Line};
 
 impl Client {
-    /// Asks a silent server for a sign of life, and gives it up at last; whether it did anything.
+    /// Asks a silent server for an answer, and gives it up at last; whether it did anything.
     pub(super) fn feel(&mut self) -> bool {
-        if self.heartbeat.time_limit().is_none() {
+        if self.pulse.heartbeat.time_limit().is_none() {
             return false;
         }
         match self.line {
             Line::Up if self.open.is_empty() && self.wishes.is_empty() => {
-                self.heartbeat.restart();
-                self.looks_at = None;
+                self.pulse.heartbeat.restart();
+                self.pulse.looks_at = None;
                 false
             }
             Line::Up => self.look(),
@@ -31,30 +31,30 @@ impl Client {
 
     fn look(&mut self) -> bool {
         let now = self.network.now();
-        let mut pulse = self.heartbeat.look(self.moved(), now);
+        let mut pulse = self.pulse.heartbeat.look(self.moved(), now);
         let asks = pulse == Pulse::Ask;
         if asks {
             self.caller.ping();
             // A connection that broke is seen when it is read.
             let _ = self.pump();
-            self.heartbeat.asked(self.moved(), 0, now);
-            pulse = self.heartbeat.look(self.moved(), now);
+            self.pulse.heartbeat.asked(self.moved(), 0, now);
+            pulse = self.pulse.heartbeat.look(self.moved(), now);
         }
         let Pulse::Wait(pause) = pulse else {
-            self.looks_at = None;
-            let silence = self.heartbeat.silence();
+            self.pulse.looks_at = None;
+            let silence = self.pulse.heartbeat.silence();
             self.lost(&silence);
             return true;
         };
-        self.heartbeat.waits(pause, now);
-        self.looks_at = pause.map(|pause| now + pause);
+        self.pulse.heartbeat.waits(pause, now);
+        self.pulse.looks_at = pause.map(|pause| now + pause);
         asks
     }
 
     fn look_at_greeting(&mut self) -> bool {
         let Line::Greeting { attempts, begun, .. } = &self.line else { return false };
         let until = *begun + attempts.patience(*begun);
-        self.looks_at = Some(until);
+        self.pulse.looks_at = Some(until);
         if self.network.now() < until {
             return false;
         }

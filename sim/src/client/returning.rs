@@ -13,18 +13,19 @@ use crate::frames::Ungreeted;
 impl Client {
     /// The connection broke. If there is a way back, the calls wait; otherwise they end.
     pub(super) fn lost(&mut self, error: &Error) {
-        if self.keep.is_zero() || !self.caller.may_return() {
+        if self.comeback.keep.is_zero() || !self.caller.may_return() {
             return self.die(error);
         }
         let now = self.network.now();
         let queued = self.link.take().map_or(0, |link| link.bytes_queued());
         let sent = self.caller.bytes_made().wrapping_sub(queued as u64);
-        self.losses += 1;
+        self.comeback.losses += 1;
         self.caller.part(sent, now);
-        let heartbeat = self.heartbeat.time_limit();
-        self.heartbeat.restart();
-        self.looks_at = None;
-        self.line = Line::Lost { attempts: Attempts::new(now, self.keep, heartbeat), next: now };
+        let heartbeat = self.pulse.heartbeat.time_limit();
+        self.pulse.heartbeat.restart();
+        self.pulse.looks_at = None;
+        self.line =
+            Line::Lost { attempts: Attempts::new(now, self.comeback.keep, heartbeat), next: now };
     }
 
     /// What it waits for.
@@ -35,7 +36,7 @@ impl Client {
             }
             Line::Lost { next, .. } if !self.is_paused => Wanted::Time(next),
             Line::Up | Line::Greeting { .. } if !self.is_paused => {
-                self.looks_at.map_or(Wanted::Nothing, Wanted::Time)
+                self.pulse.looks_at.map_or(Wanted::Nothing, Wanted::Time)
             }
             _ => Wanted::Nothing,
         }
@@ -47,7 +48,7 @@ impl Client {
             panic!("nobody waits for a link");
         };
         let mut hello = self.hello.clone();
-        hello.attributes.push(comes_again(self.losses));
+        hello.attributes.push(comes_again(self.comeback.losses));
         self.link = Some(link(stream));
         let begun = self.network.now();
         self.line = Line::Greeting { greeting: Box::new(Greeting::new(hello)), attempts, begun };
@@ -107,7 +108,8 @@ impl Client {
         met: bool,
     ) {
         let now = self.network.now();
-        (self.link, self.looks_at) = (None, None);
+        self.link = None;
+        self.pulse.looks_at = None;
         match attempts.failed(error, met, begun, now) {
             Next::Pause(pause) => self.line = Line::Lost { attempts, next: now + pause },
             Next::GiveUp => {

@@ -52,7 +52,7 @@ impl Placer {
         let looking = self.calls.iter().filter(|(_, call)| call.on.is_none());
         let late = looking.filter(|(_, call)| call.wish.deadline.is_some_and(is_late));
         for number in late.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.end(number, Err(Error::new(ErrorKind::TimedOut, "call", "its time is over")));
+            self.end(number, Err(Error::new(ErrorKind::TimedOut, "call", "it timed out")));
         }
         self.ask(now);
         moved || !self.orders.is_empty()
@@ -118,7 +118,11 @@ impl Placer {
             if let Some(call) = self.calls.get_mut(&number) {
                 call.wish.grant = 0;
             }
-            let error = Error::new(ErrorKind::Unreachable, "ask where a call runs", "nobody knows");
+            let error = Error::new(
+                ErrorKind::Unreachable,
+                "ask where a call runs",
+                "no metaserver answers",
+            );
             self.call_last(number, error);
         }
     }

@@ -1,4 +1,4 @@
-//! Several servers with metaservers, and what befalls them.
+//! Several servers with metaservers, and what happens to them.
 
 use farcall_base::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub struct Several {
     pub metaservers: usize,
     /// Chance that a call is of an `Idempotent` routine.
     pub idempotent: f64,
-    /// Time without a sign of life after which clients give up a server, in microseconds; 0: never.
+    /// Time without an answer after which clients give up a server, in microseconds; 0: never.
     pub heartbeat_us: u64,
     /// How far clocks of servers are apart at most, in microseconds.
     pub clocks_apart_us: u64,

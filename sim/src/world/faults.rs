@@ -1,4 +1,4 @@
-//! What befalls several servers, and the ways between hosts.
+//! What happens to several servers, and the ways between hosts.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) enum Fault {
     Thin(Host, Host),
 }
 
-/// What befalls the way between two hosts.
+/// What happens to the way between two hosts.
 type OfWay = fn(Host, Host) -> Fault;
 
 impl World {
@@ -43,19 +43,19 @@ impl World {
         for (count, first, of) in kills {
             for _ in 0..count {
                 let slot = first + self.draw(of);
-                self.befalls(Fault::Kill(slot));
+                self.plan_fault(Fault::Kill(slot));
             }
         }
         for _ in 0..plan.freezes {
             let slot = self.draw(plan.servers + plan.metaservers);
-            self.befalls(Fault::Freeze(slot));
+            self.plan_fault(Fault::Freeze(slot));
         }
         let of_ways: [(usize, OfWay); 3] =
             [(plan.cuts, Fault::Cut), (plan.resets, Fault::Reset), (plan.thinnings, Fault::Thin)];
         for (count, fault) in of_ways {
             for _ in 0..count {
                 let (from, to) = self.draw_way();
-                self.befalls(fault(from, to));
+                self.plan_fault(fault(from, to));
             }
         }
     }
@@ -66,7 +66,8 @@ impl World {
 
     /// Hosts that connect: a client with any server, or a server with a metaserver.
     fn draw_way(&mut self) -> (Host, Host) {
-        let (servers, metaservers) = (self.plan.several.servers, self.plan.several.metaservers);
+        let servers = self.plan.several.servers;
+        let metaservers = self.plan.several.metaservers;
         if self.chance(0.5) {
             let client = self.draw(self.plan.clients);
             let slot = self.draw(servers + metaservers);
@@ -78,7 +79,7 @@ impl World {
     }
 
     /// Not before each client has made a call, and so knows the servers.
-    fn befalls(&mut self, fault: Fault) {
+    fn plan_fault(&mut self, fault: Fault) {
         let first_call = Duration::from_micros(self.plan.interval_us);
         let begins = self.several.calls_from() + first_call;
         let at = begins + self.within(self.plan.several.span_us);

@@ -238,7 +238,8 @@ fn a_link_becomes_slower() {
         }
         network.now().since(Instant(0)).as_secs_f64()
     };
-    let (fast, slow) = (took(1_000_000), took(100_000));
+    let fast = took(1_000_000);
+    let slow = took(100_000);
     assert!((0.09..0.11).contains(&fast), "{fast} s");
     assert!((0.9..1.1).contains(&slow), "{slow} s");
 }
