@@ -25,7 +25,8 @@ pub fn may_move(error: &Error, call: Failed) -> bool {
         Cancelled, ConnectionLost, InterfaceChanged, NotFound, PermissionDenied, ShuttingDown,
         TimedOut, Unavailable, Unreachable,
     };
-    if call.is_late || matches!(error.kind(), Cancelled | TimedOut) {
+    let is_ended = call.is_late || call.reached.is_cancelled;
+    if is_ended || matches!(error.kind(), Cancelled | TimedOut) {
         return false;
     }
     let is_lost = matches!(error.kind(), ConnectionLost | ShuttingDown);
@@ -65,7 +66,12 @@ mod tests {
     fn failed(bits: u8) -> Failed {
         let bit = |bit: u8| bits & (1 << bit) != 0;
         Failed {
-            reached: Reached { has_left: bit(0), is_answered: bit(1), is_told: bit(2) },
+            reached: Reached {
+                has_left: bit(0),
+                is_answered: bit(1),
+                is_told: bit(2),
+                is_cancelled: bit(6),
+            },
             is_intact: bit(3),
             is_late: bit(4),
             may_run_twice: bit(5),
@@ -73,16 +79,17 @@ mod tests {
     }
 
     /// All that may be known of a call that is lost: it moves only where it cannot have run, or may
-    /// run twice; and never after it timed out.
+    /// run twice; and never after it timed out or was cancelled.
     #[test]
     fn no_call_runs_at_two_servers_that_may_not() {
-        for call in (0..64).map(failed) {
+        for call in (0..128).map(failed) {
             for kind in KINDS {
                 let moves = may_move(&error(kind), call);
                 let is_lost = matches!(kind, ErrorKind::ConnectionLost | ErrorKind::ShuttingDown);
-                assert!(!(moves && call.is_late), "{kind:?} {call:?}");
+                let is_ended = call.is_late || call.reached.is_cancelled;
+                assert!(!(moves && is_ended), "{kind:?} {call:?}");
                 if is_lost && call.reached.has_left {
-                    let may = call.may_run_twice && call.is_intact && !call.is_late;
+                    let may = call.may_run_twice && call.is_intact && !is_ended;
                     assert_eq!(moves, may, "{kind:?} {call:?}");
                 }
                 if matches!(kind, ErrorKind::RoutineCrashed | ErrorKind::Cancelled) {

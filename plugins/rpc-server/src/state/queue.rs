@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{ExecutableId, Instant};
-use farcall_placement::Crowd;
 use farcall_placement::queue::{Chosen, Line, UserId};
 use farcall_services::directory::ExecutableImage;
 
@@ -55,8 +54,6 @@ pub struct Queue {
     pub(crate) processors: Processors,
     /// How long calls ran.
     pub(crate) times: Times,
-    /// How many calls there are, lately.
-    pub(crate) crowd: Crowd,
     /// Whether a call that has a free executable waits for processors.
     is_held: bool,
     /// Whether it may not have to wait any more.
@@ -78,7 +75,6 @@ impl Queue {
             inside: 0,
             processors: Processors::new(limits),
             times: Times::default(),
-            crowd: Crowd::default(),
             is_held: false,
             is_to_look: false,
             any_sets_threads: false,

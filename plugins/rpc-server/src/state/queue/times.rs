@@ -1,7 +1,7 @@
 //! How long calls run, as this server learned from those that ran (spec/placement.md, section 3).
 
 use farcall_idl::values::ByteValues;
-use farcall_placement::{Crowding, Limits, MemberId, RunTimes, Work, threads_for};
+use farcall_placement::{Crowd, Crowding, Limits, MemberId, RunTimes, Work, threads_for};
 use farcall_wire::Argument;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -12,30 +12,38 @@ const HERE: MemberId = MemberId(0);
 
 /// What was learned.
 #[derive(Debug)]
-pub struct Times(RunTimes);
+pub struct Times {
+    runs: RunTimes,
+    /// How many calls there were lately.
+    crowd: Crowd,
+}
 
 impl Default for Times {
     fn default() -> Times {
-        Times(RunTimes::new(&Limits::default()))
+        Times { runs: RunTimes::new(&Limits::default()), crowd: Crowd::default() }
     }
 }
 
 impl Times {
     /// Seconds that a call is expected to run.
     pub(crate) fn predict(&self, call: &Call) -> f64 {
-        self.0.predict(HERE, &call.routine.contract, &work_of(call)).seconds
+        self.runs.predict(HERE, &call.routine.contract, &work_of(call)).seconds
     }
 
-    /// How many threads make calls like this one take the least time, where so many are there.
-    pub(crate) fn threads(&self, call: &Call, crowding: Crowding) -> u32 {
+    /// How many threads make calls like this one take the least time. It has come, and with it there are
+    /// so many.
+    pub(crate) fn threads(&mut self, call: &Call, processors: u32, calls: u32) -> u32 {
+        let takes = self.predict(call);
+        let calls = self.crowd.handle_call(call.times.queued, calls, takes);
         let work = work_of(call);
         let contract = &call.routine.contract;
-        threads_for(crowding, |threads| self.0.gain(contract, &work, threads))
+        let gain = |threads| self.runs.gain(contract, &work, threads);
+        threads_for(Crowding { processors, calls }, gain)
     }
 
     /// It ran so long.
     pub(crate) fn observe(&mut self, call: &Call, seconds: f64) {
-        self.0.observe(HERE, &call.routine.contract, &work_of(call), seconds);
+        self.runs.observe(HERE, &call.routine.contract, &work_of(call), seconds);
     }
 }
 

@@ -5,7 +5,6 @@
 //! both are known it counts as one processor: it may gain nothing by more.
 
 use farcall_base::ExecutableId;
-use farcall_placement::Crowding;
 use farcall_wire::{Attribute, threads_attribute};
 
 use crate::state::{CallKey, Known, ModuleKey};
@@ -52,9 +51,7 @@ impl Server {
             _ if all < 2 || is_short(&call.routine) => (1, 1),
             [true, false] if calls < 2 => (all, 1),
             [true, true] => {
-                let takes = queue.times.predict(call);
-                let calls = queue.crowd.handle_call(call.times.queued, calls, takes);
-                let threads = queue.times.threads(call, Crowding { processors: all, calls });
+                let threads = queue.times.threads(call, all, calls);
                 (threads, threads)
             }
             _ => (1, 1),
