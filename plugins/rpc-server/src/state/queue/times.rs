@@ -30,8 +30,8 @@ impl Times {
         self.runs.predict(HERE, &call.routine.contract, &work_of(call)).seconds
     }
 
-    /// How many threads make calls like this one take the least time. It has come, and with it there are
-    /// so many.
+    /// How many threads make calls like this one take the least time. It has come, and with it
+    /// there are so many.
     pub(crate) fn threads(&mut self, call: &Call, processors: u32, calls: u32) -> u32 {
         let takes = self.predict(call);
         let calls = self.crowd.handle_call(call.times.queued, calls, takes);
