@@ -69,7 +69,7 @@ def test_the_first_line_of_the_docstring_describes(physics):
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no `type` statement")
 def test_aliases_are_followed(farcall, tmp_path):
     text = (
-        'type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\n'
+        "type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\n"
         'type Vector = Annotated[Of[np.float64], "n"]\n'
     )
     with publish(
@@ -163,7 +163,7 @@ def confined(folder, more=""):
     manifest = folder / "confined.toml"
     plugin = (
         '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
-        'limits.confine = true\n'
+        "limits.confine = true\n"
     )
     manifest.write_text(plugin + more)
     return ["--manifest", str(manifest)]
@@ -250,7 +250,7 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
     manifest = tmp_path / "farcall.toml"
     manifest.write_text(
         '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
-        'modules.mine.call_seconds_max = 1\n'
+        "modules.mine.call_seconds_max = 1\n"
     )
     text = "def spin(x: int) -> int:\n    while True:\n        x += 1\n"
     with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
@@ -560,3 +560,26 @@ def test_a_function_that_cannot_be_published_costs_itself(farcall, tmp_path):
         "scale": "its interface does not begin with Define (line 1",
     }.items():
         assert said.count(f"{name} is left out: {why}") == 1, said
+
+
+def test_a_line_of_its_own_with_results_of_any_size(farcall, tmp_path):
+    text = """import farcall
+import numpy as np
+
+LINE = "Define few(IN int64 n, IN int64 said, OUT int64 k, OUT double x[n : k][2 : k] column)"
+
+
+@farcall.routine(LINE)
+def few(n, said):
+    return said, np.ones((min(n, 2), min(n, 2)), order="F")
+"""
+    with publish(farcall, tmp_path, text) as server:
+        r = server.few(n=5, said=2)
+        assert r.k == 2 and r.x.tolist() == [[1, 1], [1, 1]]
+        with pytest.raises(farcall.RoutineFailed, match="returned 3 as k.* has 2 elements"):
+            server.few(n=5, said=3)
+
+
+def test_a_routine_that_a_method_of_the_server_hides(farcall, tmp_path):
+    with publish(farcall, tmp_path, "def query(x: float) -> float:\n    return 2 * x\n") as server:
+        assert server["query"](2.0).result == 4.0 and server.mine.query(3.0).result == 6.0

@@ -14,7 +14,7 @@ import random
 import sys
 import traceback
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from . import _fields, _source
 from ._forms import LIST, RANK_MAX, is_one_list, received, returned, returned_texts
 from ._hints import Mistake, Value, found_names
 from ._interface import Interface
-from ._library import ffi, lib
+from ._library import ffi, lib, text
 from ._parameters import (
+    ARRAY,
     CALLBACK,
     FILE,
     TEXT,
@@ -48,6 +49,8 @@ class _Program:
     def __init__(self) -> None:
         # Interfaces of routines that take functions, by name.
         self._interfaces: Dict[str, Interface] = {}
+        # Which dimensions of results the routine decides, of those with a line of their own.
+        self._ends: Dict[str, Dict[str, Tuple[Optional[str], ...]]] = {}
         self._file, self._known_as = "", ""
         self._routines: Dict[str, Published] = {}
         self._words: Any = None
@@ -89,7 +92,9 @@ class _Program:
         except Unfit as unfit:
             lib.farcall_running_fail(running, str(unfit).encode())
         except BaseException as error:
-            _print_traceback()
+            # One that says itself all that its author could see has no use for it.
+            if not getattr(error, "farcall_is_complete", False):
+                _print_traceback()
             lib.farcall_running_fail(running, self._said(error))
         finally:
             _flush()
@@ -158,6 +163,11 @@ class _Program:
     ) -> None:
         """Takes what the function returned, checked."""
         declared = {one.name: one for one in routine.results}
+        ends = {} if routine.results else self._ends_of(running, routine, parameters)
+        # Of a routine with a line of its own, which returns them itself.
+        counts: Dict[str, Optional[int]] = {
+            one: None for all in ends.values() for one in all if one
+        }
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
         by_name = {one.name: one for one in parameters}
         shapes = {f"_{one.name}_shape" for one in routine.results if one.form}
@@ -178,16 +188,38 @@ class _Program:
                 parameter.set_file(result)
             else:
                 hint = declared.get(parameter.name)
-                found = hint.found if hint is not None else ()
+                found = hint.found if hint is not None else ends.get(parameter.name, ())
                 if hint is not None and hint.form:
                     result = _flat(hint, parameter, result, by_name.get(f"_{hint.name}_shape"))
                 elif hint is not None and hint.is_truth:
                     result = truth_of(parameter.name, result)
                 parameter.set(result, found)
-                note_extents(extents, parameter.name, result, found)
+                note_extents(counts or extents, parameter.name, result, found)
         for parameter in parameters:
+            if counts.get(parameter.name) is not None:
+                _check_end(parameter, counts[parameter.name])
             if parameter.name in extents:
                 parameter.set(extents[parameter.name] or 0)
+
+    def _ends_of(
+        self, running: Any, routine: Published, parameters: List[RunningParameter]
+    ) -> Dict[str, Tuple[Optional[str], ...]]:
+        """Which dimensions of each result end where another result says: `[most : found]`."""
+        if not any(one.kind == ARRAY and one.is_output for one in parameters):
+            return {}
+        if routine.interface not in self._ends:
+            described = json.loads(text(lib.farcall_running_json(running)) or "{}")
+            # Functions that are passed have no mode.
+            results = [one for one in described["parameters"] if one.get("mode") == "out"]
+            names = {one["name"] for one in results}
+            self._ends[routine.interface] = {
+                one["name"]: tuple(
+                    of["end"] if of.get("end") in names else None for of in one["dimensions"]
+                )
+                for one in results
+                if one.get("dimensions")
+            }
+        return self._ends[routine.interface]
 
     def _parameters(self, running: Any) -> List[RunningParameter]:
         parameters = []
@@ -264,6 +296,15 @@ def _flat(
     return array
 
 
+def _check_end(parameter: RunningParameter, count: Optional[int]) -> None:
+    """An array has as many elements as the result says that is its end."""
+    if parameter.array().item() != count:
+        raise Unfit(
+            f"it returned {parameter.array().item()} as {parameter.name}, and an array that has "
+            f"{count} elements there"
+        )
+
+
 def _take_back(lent: Dict[str, Any]) -> None:
     """Ends a process whose routine has kept an argument: other calls' numbers would appear in it
     without a word."""
@@ -327,9 +368,7 @@ def _describe(file: str) -> Dict[str, Any]:
 def _described_source(file: str, source: bytes) -> Dict[str, Any]:
     module = _source.load(file, source.decode())
     routines, left_out = _source.published(module)
-    warnings = [
-        f"warning: {file}: {name} is left out: {why}" for name, why in left_out.items()
-    ]
+    warnings = [f"warning: {file}: {name} is left out: {why}" for name, why in left_out.items()]
     takes = {name: list(one.takes) for name, one in routines.items()}
     return {"idl": _source.text(file, routines), "takes": takes, "warnings": "\n".join(warnings)}
 
