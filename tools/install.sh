@@ -18,7 +18,8 @@ install -m 644 "$stage/lib/pkgconfig"/*.pc "$prefix/lib/pkgconfig/"
 install -m 644 "$stage/share/farcall/fortran"/* "$prefix/share/farcall/fortran/"
 routines=share/farcall/routines
 find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
-find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routines/by-name/" \;
+(cd "$stage" && find "$routines/by-name" -type f ! -path '*/__pycache__/*' \
+    -exec install -D -m 644 {} "$prefix/{}" \;)
 # What `make java` has built; it finds the library from there.
 if [ -e "$stage/share/java/farcall.jar" ]; then
     install -D -m 644 "$stage/share/java/farcall.jar" "$prefix/share/java/farcall.jar"

@@ -6,9 +6,11 @@ cd "$(dirname "$0")/.."
 
 # Lower bounds: what the code uses. Upper bounds: the next major version, which may take something
 # away. pytest-xdist runs test files side by side: most of them wait for a server or a time limit.
-# ipykernel and nbclient run cells of notebooks in a real kernel, without a browser.
+# ipykernel and nbclient run cells of notebooks in a real kernel, without a browser. duckdb and h5py
+# are what the module `tables` reads files with; scipy has the constants that it is made with.
 packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "pytest-xdist>=3,<4"
-    "matplotlib>=3.5,<4" "setuptools>=64" "wheel>=0.37,<1" "ipykernel>=6,<8" "nbclient>=0.8,<1")
+    "matplotlib>=3.5,<4" "setuptools>=64" "wheel>=0.37,<1" "ipykernel>=6,<8" "nbclient>=0.8,<1"
+    "duckdb>=1.4,<3" "h5py>=3.5,<4" "scipy>=1.15,<2; python_version >= '3.10'")
 
 venv=build/venv
 stamp=$venv/farcall-packages

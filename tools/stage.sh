@@ -25,14 +25,18 @@ fi
 find clients/c/include clients/gridrpc/include -name '*.h' \
     -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 tools/fortran.sh "$stage"
-# Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
+# Libraries under the GPL are served when they are named, and not by default (docs/licences.md); so
+# are Python modules, which need an interpreter.
 for library in routines/*/; do
     case $library in
-        routines/fftw/ | routines/umfpack/) place=$stage/share/farcall/routines/by-name ;;
+        routines/fftw/ | routines/umfpack/ | routines/gallery/ | routines/tables/)
+            place=$stage/share/farcall/routines/by-name
+            ;;
         *) place=$stage/share/farcall/routines ;;
     esac
-    mkdir -p "$place"
-    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$place/" \;
+    find "$library" -type f ! -name 'test_*' ! -name conftest.py ! -path '*/__pycache__/*' \
+        -printf '%P\n' |
+        while read -r file; do install -C -D -m 644 "$library$file" "$place/$file"; done
 done
 
 # What Makefiles written for Ninf-G know as $NG_DIR.

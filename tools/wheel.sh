@@ -18,7 +18,8 @@ if [ ! -e clients/python/pyproject.toml ]; then
 fi
 
 # Nothing newer than the last wheel: nothing to do.
-if [ -e "$stamp" ] && [ -z "$(find clients/python "$stage"/{bin/farcall,lib,include} -type f \
+if [ -e "$stamp" ] && [ -z "$(find clients/python "$stage"/{bin/farcall,lib,include} \
+    routines/{gallery,tables} -type f \
     ! -path '*/__pycache__/*' -newer "$stamp" -print -quit)" ]; then
     exit 0
 fi

@@ -24,6 +24,8 @@ ROOT = HERE.parent.parent
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE") or ROOT / "build").resolve()
 BUNDLE = "farcall/_bundle"
 LIBRARY, PROGRAM = "lib/libfarcall.so.0", "bin/farcall"
+# Modules that are served when they are named.
+PYTHON_MODULES = ("gallery", "tables")
 # The oldest glibc that wheels for all Linux systems are made for (manylinux2014).
 PORTABLE_GLIBC = (2, 17)
 
@@ -40,6 +42,12 @@ def staged():
     for header in sorted((STAGE / "include").glob("*.h")):
         yield header, f"include/{header.name}"
     yield from ((file, f"share/farcall/routines/{file.name}") for file in routines())
+    for module in PYTHON_MODULES:
+        for file in sorted((ROOT / "routines" / module).rglob("*")):
+            own = not file.name.startswith(("test_", "conftest")) and file.suffix != ".pyc"
+            if file.is_file() and own:
+                place = file.relative_to(ROOT / "routines" / module)
+                yield file, f"share/farcall/routines/by-name/{place}"
 
 
 def lean(name):
@@ -56,7 +64,9 @@ def routines():
     return found or sorted(
         file
         for file in (ROOT / "routines").glob("*/*")
-        if file.is_file() and not file.name.startswith("test_")
+        if file.is_file()
+        and not file.name.startswith("test_")
+        and file.parent.name not in PYTHON_MODULES
     )
 
 

@@ -1,4 +1,4 @@
-//! The interface files that come with Farcall: what is served by default, and what is served when
+//! The interface files and Python modules that come with Farcall: what is served by default, and what is served when
 //! it is named.
 
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ const EMBEDDED: [(&str, &str); 5] = [
     ("ep.idl", include_str!("../../routines/ep/ep.idl")),
     ("lapack.idl", include_str!("../../routines/lapack/lapack.idl")),
 ];
-/// The folder within it that is served by name alone: libraries that a machine seldom has, or under
-/// other licences.
+/// The folder within it that is served by name alone: libraries that a machine seldom has or that are
+/// under other licences, and Python modules, which need an interpreter.
 const BY_NAME: &str = "by-name";
 
 /// The files that are published by default, in order of their names.
@@ -112,8 +112,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) {
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() && depth > 0 {
             collect(&path, files, depth - 1);
-        } else if path.extension().is_some_and(|extension| extension == "idl") {
+        } else if is_module(&path) {
             files.push(path);
         }
+    }
+}
+
+/// Whether a file is one that may be named. Python files are modules in one folder alone: elsewhere
+/// they are data and packages of others.
+fn is_module(path: &Path) -> bool {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("idl") => true,
+        Some("py") => path.parent().is_some_and(|folder| folder.ends_with(BY_NAME)),
+        _ => false,
     }
 }

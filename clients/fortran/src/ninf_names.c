@@ -59,5 +59,6 @@ PLAIN(Ninf_check_out);
 PLAIN(Ninf_set_server);
 PLAIN(Ninf_parse_arg);
 PLAIN(Ninf_query);
+PLAIN(Ninf_find);
 PLAIN(Ninf_error_code);
 PLAIN(Ninf_perror);

@@ -134,7 +134,15 @@ int Ninf_call_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_cal
  * NULL, or the place of a text with a line for each, which the caller frees.
  * "ninf://HOST:PORT/words" asks another server than the default one; NULL and "" are all functions.
  */
-int Ninf_query(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_query);
+int Ninf_find(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_find);
+
+/* Numbers of the tables that a server publishes (its module `tables`), by a query in SQL: *rows and
+ * *columns say how many, *values has them as doubles row by row (NaN for NULL), and *names the names
+ * of the columns, one on each line. The caller frees both with free(). Each place may be NULL.
+ * "ninf://HOST:PORT/SELECT ..." asks another server than the default one. Binaries of the time when
+ * this function was the search above keep it: they have the symbol farcall_Ninf_query. */
+int Ninf_query(farcall_grpc_char *query, int *rows, int *columns, double **values, char **names)
+    FARCALL_NINF_SYMBOL(Ninf_query_numbers);
 
 /* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them,
  * and makes those again whose routine crashed, twice at most: arguments stay until then. The group may take others then, and stays until the program ends. */

@@ -8,6 +8,7 @@ mod foreign;
 mod given;
 mod groups;
 mod lookup;
+mod query;
 mod sets;
 mod settings;
 mod transactions;

@@ -6,23 +6,43 @@
 
 #define N 1000
 
+/* What binaries call that were compiled when Ninf_query searched. */
+int searched_before(const char *words, char **found) __asm__("farcall_Ninf_query");
+
 static void searches(void)
 {
     char *found = (char *)"", *first;
-    int all = Ninf_query("", NULL), lines = 0;
-    CHECK(all > 10 && Ninf_query(NULL, NULL) == all);
-    CHECK(Ninf_query("SUM x", &found) >= 1 &&
+    int all = Ninf_find("", NULL), lines = 0;
+    CHECK(all > 10 && Ninf_find(NULL, NULL) == all);
+    CHECK(Ninf_find("SUM x", &found) >= 1 &&
           strstr(found, "grpcchecks/sum(n, x, total) The sum of x.\n"));
     free(found);
-    CHECK(Ninf_query("", &found) == all);
+    CHECK(Ninf_find("", &found) == all);
     for (first = found; *first; first++)
         lines += *first == '\n';
     CHECK(lines == all);
     free(found);
-    CHECK(Ninf_query("nothing has these words", &found) == 0 && found && *found == 0);
+    CHECK(Ninf_find("nothing has these words", &found) == 0 && found && *found == 0);
     free(found);
-    CHECK(Ninf_query("ninf://localhost/succeed", NULL) == 1);
-    CHECK(Ninf_query("ninf://localhost:1/succeed", &found) == NINF_ERROR && found == NULL);
+    CHECK(Ninf_find("ninf://localhost/succeed", NULL) == 1);
+    CHECK(Ninf_find("ninf://localhost:1/succeed", &found) == NINF_ERROR && found == NULL);
+    CHECK(Ninf_error_code() == CANTCONNECTSERVER);
+    CHECK(searched_before("", NULL) == all);
+    CHECK(searched_before("nothing has these words", &found) == 0 && found && *found == 0);
+    free(found);
+}
+
+/* Here without a server that has tables; routines/tables/test_tables.py has one. */
+static void queries(void)
+{
+    int rows = 7, columns = 7;
+    double *values = (double *)&rows;
+    char *names = (char *)"";
+    CHECK(Ninf_query("SELECT 1", &rows, &columns, &values, &names) == NINF_ERROR);
+    CHECK(Ninf_error_code() == CANTFINDSTUB && values == NULL && names == NULL && rows == 7);
+    CHECK(Ninf_query(NULL, &rows, &columns, &values, &names) == NINF_ERROR);
+    CHECK(Ninf_error_code() == INVALID_ARGUMENT);
+    CHECK(Ninf_query("ninf://localhost:1/SELECT 1", NULL, NULL, NULL, NULL) == NINF_ERROR);
     CHECK(Ninf_error_code() == CANTCONNECTSERVER);
 }
 
@@ -184,6 +204,7 @@ int main(void)
     static const char *const files[] = {"clients/gridrpc/tests/faults.idl"};
     farcall_server *server = check_begin_with(files, 1, NULL, 0);
     searches();
+    queries();
     types();
     objects();
     order();

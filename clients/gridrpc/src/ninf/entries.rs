@@ -4,6 +4,9 @@ use crate::code::{Code, Failure, Number, Outcome};
 
 use super::settings::{Settings, host_and_port};
 
+/// What an entry with a server begins with.
+const SCHEMES: [&str; 2] = ["ninf://", "http://"];
+
 /// A function, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
@@ -36,23 +39,30 @@ impl Entry {
         Entry::take_apart(text)
     }
 
+    /// Text for a server, or text after `ninf://HOST:PORT/`, which may hold anything.
+    pub fn of_query(text: &str) -> Outcome<Entry> {
+        match SCHEMES.into_iter().find_map(|scheme| text.strip_prefix(scheme)) {
+            Some(rest) => Entry::after_scheme(text, rest),
+            None => Ok(Entry { host: None, port: 0, name: text.to_owned() }),
+        }
+    }
+
     fn take_apart(text: &str) -> Outcome<Entry> {
         let bare = text.strip_suffix("()").unwrap_or(text);
-        let scheme =
-            ["ninf://", "http://"].into_iter().find_map(|scheme| bare.strip_prefix(scheme));
-        match scheme {
+        match SCHEMES.into_iter().find_map(|scheme| bare.strip_prefix(scheme)) {
             None if bare.contains("://") => {
                 Err(malformed(text, "write ninf://HOST:PORT/module/function"))
             }
             None => Ok(Entry { host: None, port: 0, name: bare.to_owned() }),
-            Some(rest) => {
-                let (place, name) =
-                    rest.split_once('/').ok_or_else(|| malformed(text, "no function was named"))?;
-                let (host, port) =
-                    host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
-                Ok(Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() })
-            }
+            Some(rest) => Entry::after_scheme(text, rest),
         }
+    }
+
+    fn after_scheme(text: &str, rest: &str) -> Outcome<Entry> {
+        let (place, name) =
+            rest.split_once('/').ok_or_else(|| malformed(text, "no function was named"))?;
+        let (host, port) = host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
+        Ok(Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() })
     }
 
     /// At the server of the settings, unless it names one.
@@ -94,5 +104,17 @@ mod tests {
         ] {
             assert!(Entry::read(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_query_is_text_as_it_is() {
+        for text in ["SELECT now()", "SELECT 'http://hpc/x'", ""] {
+            assert_eq!(Entry::of_query(text).unwrap(), entry(None, 0, text));
+        }
+        assert_eq!(
+            Entry::of_query("ninf://hpc:3000/SELECT now()").unwrap(),
+            entry(Some("hpc"), 3000, "SELECT now()")
+        );
+        assert!(Entry::of_query("ninf://hpc").is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! What a server has: a search of its functions, and the types of a function's arguments.
 
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 use farcall_base::abi::tag::ELEMENT;
 use farcall_c::{allocated, passing};
@@ -10,6 +11,7 @@ use farcall_client::idl::interface::{ElementType, Interface, Parameter, Shape};
 use crate::code::{Code, Failure, Outcome};
 use crate::numbers::ninf_type::{FILENAME, FUNCTION, STRING, STRUCT};
 use crate::pointers::optional_text;
+use crate::servers::Server;
 
 use super::entries::Entry;
 use super::failure::enter;
@@ -47,13 +49,18 @@ fn line(interface: &Interface) -> String {
     format!("{}({}) {}", interface.full_name(), names.join(", "), interface.doc.replace('\n', " "))
 }
 
+/// The server that an entry names.
+pub fn server_of(entry: &Entry) -> Outcome<Arc<Server>> {
+    let context = ninf().context()?;
+    let servers = context.servers.named(entry.host.as_deref(), entry.port.into(), "")?;
+    let first = servers.into_iter().next();
+    first.ok_or_else(|| Failure::new(Code::ServerNotFound, "no server was named"))
+}
+
 /// The functions of a server whose lines have all of the words.
 fn search(question: &str) -> Outcome<Vec<String>> {
     let entry = Entry::of_question(question)?.at_home(&lock(&ninf().settings));
-    let context = ninf().context()?;
-    let servers = context.servers.named(entry.host.as_deref(), entry.port.into(), "")?;
-    let server =
-        servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server was named"))?;
+    let server = server_of(&entry)?;
     let connection = server.connect(None)?;
     let routines: Vec<Routine> =
         connection.client.routines().inspect_err(|error| server.note(&connection, error))?;
@@ -62,10 +69,11 @@ fn search(question: &str) -> Outcome<Vec<String>> {
     Ok(routines.iter().map(|routine| line(routine.interface())).filter(has_all).collect())
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_query(question: *const c_char, found: *mut *mut c_char) -> c_int {
-    enter("Ninf_query", || {
-        // SAFETY: ninf.h: NULL or a place for a text, and NULL or a text, here and below.
+/// # Safety
+/// As ninf.h says of `Ninf_find`: NULL or a text, and NULL or a place for a text.
+unsafe fn find(name: &str, question: *const c_char, found: *mut *mut c_char) -> c_int {
+    enter(name, || {
+        // SAFETY: the caller's promise, here and below.
         let mut place = unsafe { found.as_mut() };
         if let Some(place) = &mut place {
             **place = std::ptr::null_mut();
@@ -79,4 +87,17 @@ unsafe extern "C" fn farcall_Ninf_query(question: *const c_char, found: *mut *mu
         }
         Ok(c_int::try_from(lines.len()).unwrap_or(c_int::MAX))
     })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_find(question: *const c_char, found: *mut *mut c_char) -> c_int {
+    // SAFETY: the same promise.
+    unsafe { find("Ninf_find", question, found) }
+}
+
+/// What programs call that were compiled when `Ninf_query` searched the functions of a server.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_query(question: *const c_char, found: *mut *mut c_char) -> c_int {
+    // SAFETY: the same promise.
+    unsafe { find("Ninf_query", question, found) }
 }

@@ -39,6 +39,7 @@ from ._keeping import KeptCall
 from ._library import lib, text
 from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
+from ._query import Table
 from ._results import Phases, Placed, Results, Times
 from ._objects import Class, Handles, Object
 from ._routine import Routine
@@ -85,6 +86,7 @@ __all__ = [
     "Server",
     "ShuttingDown",
     "SystemFailure",
+    "Table",
     "TimedOut",
     "URL",
     "Times",

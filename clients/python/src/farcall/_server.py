@@ -6,13 +6,14 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
-from . import _errors, _keeping, _pages, _publish
+from . import _errors, _keeping, _pages, _publish, _query
 from ._connection import Connection, open_running
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
 from ._namespace import Namespace, checked
 from ._objects import Class
+from ._query import Table
 from ._results import Results
 from ._routine import Routine
 
@@ -38,8 +39,6 @@ def running_server() -> Server:
         Unavailable: no call runs in this process, or its server lets routines call no others.
     """
     return Server(open_running())
-
-
 
 
 def _methods(name: str, names: List[str]) -> List[str]:
@@ -139,6 +138,27 @@ class Server(Namespace["Found"]):
         if given.function is not None:
             return self._routine(f"{module}/{given.function}")
         return Module(self, module)
+
+    @_errors.ends_here
+    def query(self, sql: str, /, *parameters: Any, module: str = "tables", **options: Any) -> Table:
+        """Reads tables that the server publishes, by a query in SQL:
+        `server.query("SELECT t, p FROM stations WHERE p > ?", 1000.0)`.
+
+        `SELECT * FROM tables` lists them. Nothing can be written.
+
+        Args:
+            sql: one SELECT, in DuckDB's SQL.
+            parameters: the values for each `?` of the query, or one dictionary with those for each
+                `$name`: numbers, texts, truth values, dates, None.
+            module: the module that has the tables.
+            options: `rows_max` and `bytes_max`, bounds of the result, 64 MiB by default; and the
+                options of every routine, such as `timeout` and `at`.
+
+        Raises:
+            NotFound: the server publishes no tables.
+            RoutineFailed: the query is refused, or passes a bound; the text says which.
+        """
+        return _query.query(self, sql, parameters, module, options)
 
     @_errors.ends_here
     def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
