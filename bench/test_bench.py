@@ -40,6 +40,7 @@ ROWS = (
     "an array of 5 function handles",
     "an array of 5 object handles",
     "a method on 1 MB kept in an object",
+    "10^6 doubles of a Parquet file, server.query",
     "5 executables with OpenBLAS",
     "40 calls of 0.2 s on 4 workers: efficiency",
     "server.publish(f) to its first result, local",

@@ -7,6 +7,8 @@ shared BYTES COUNT     an array of farcall.empty both ways: the median of calls 
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
 handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
+query TABLE COUNT      seconds until the column x of a table of the server's is here as a NumPy array
+in_process FILE        the same column of a Parquet file by DuckDB in this process
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 """
 
@@ -44,6 +46,7 @@ class Bench:
         self.touch, self.add = self.server["bench/touch"], self.server["bench/add"]
         self.touch_int = self.server["bench/touch_int"]
         self.array = {}
+        self.engine = []
 
     def argument(self, count, mode):
         made = self.array.get(mode)
@@ -95,6 +98,26 @@ class Bench:
         for number in range(int(count)):
             self.add(float(number), 1.0)
         return (time.perf_counter() - begin) / int(count)
+
+    def query(self, table, count):
+        begin = time.perf_counter()
+        column = self.server.query(f"SELECT x FROM {table}").x
+        seconds = time.perf_counter() - begin
+        if column.shape != (int(count),) or not 0 <= column[-1] < 1:
+            raise SystemExit("python.py: the column is another one")
+        return seconds
+
+    def in_process(self, file):
+        import duckdb
+
+        if not self.engine:
+            self.engine.append(duckdb.connect())
+        begin = time.perf_counter()
+        column = self.engine[0].execute(f"SELECT x FROM '{file}'").fetchnumpy()["x"]
+        seconds = time.perf_counter() - begin
+        if not 0 <= column[-1] < 1:
+            raise SystemExit("python.py: the column is another one")
+        return seconds
 
     def dgesv(self, n):
         a, b = equations.make(int(n))
