@@ -250,5 +250,7 @@ def over_mpi(bench, path):
     return Client([*command, *ranks], "0,1", as_root)
 
 
-def over_plasma(bench):
-    return Client([bench.output / "ray/bin/python", SOURCES / "plasma.py", 0, 1], "0,1")
+def over_plasma(bench, workers=None):
+    """A client of Ray's: of one actor, or of so many workers for tasks."""
+    where = (0, 1) if workers is None else ("any", "any", workers)
+    return Client([bench.output / "ray/bin/python", SOURCES / "plasma.py", *where], "0,1")

@@ -28,6 +28,8 @@ class Sizes:
     # Calls of one ping-pong; calls of one pipeline.
     small: int = 2000
     under_way: int = 20000
+    # Calls of one map.
+    mapped: int = 10_000
     # Sessions of a GridRPC program under way at once.
     sessions: tuple = (10_000, 100_000)
     # Executables that are started; clients that do nothing.
@@ -52,6 +54,7 @@ SMOKE = Sizes(
     linked=64 << 10,
     small=20,
     under_way=200,
+    mapped=300,
     sessions=(300,),
     crowd=5,
     audience=5,

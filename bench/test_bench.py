@@ -42,6 +42,8 @@ ROWS = (
     "a method on 1 MB kept in an object",
     "10^6 doubles of a Parquet file, server.query",
     "5 executables with OpenBLAS",
+    "300 empty calls, python, one server, map of lists: rate over executor's",
+    "300 empty calls, python, four servers, map of arrays: rate over executor's",
     "40 calls of 0.2 s on 4 workers: efficiency",
     "server.publish(f) to its first result, local",
     "5 handles of one submission",

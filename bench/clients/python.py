@@ -6,6 +6,9 @@ roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a ne
 shared BYTES COUNT     an array of farcall.empty both ways: the median of calls one after the other
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
+mapped COUNT HOW       seconds per call of so many small calls: by the `executor`, or by server.map with `lists`,
+                       `arrays`, or `unordered` results of lists
+mapped_cpu COUNT HOW   the same in seconds of this process's processor time
 handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
 query TABLE COUNT      seconds until the column x of a table of the server's is here as a NumPy array
 in_process FILE        the same column of a Parquet file by DuckDB in this process
@@ -118,6 +121,25 @@ class Bench:
         if not 0 <= column[-1] < 1:
             raise SystemExit("python.py: the column is another one")
         return seconds
+
+    def mapped(self, count, how, clock=time.perf_counter):
+        count = int(count)
+        xs, ys = [float(number) for number in range(count)], [1.0] * count
+        if how == "arrays":
+            xs, ys = np.array(xs), np.array(ys)
+        begin = clock()
+        if how == "executor":
+            with self.server.executor() as executor:
+                total = sum(r.z for r in executor.map(self.add, xs, ys))
+        else:
+            total = sum(r.z for r in self.server.map(self.add, xs, ys, order=how != "unordered"))
+        seconds = clock() - begin
+        if total != count * (count + 1) / 2:
+            raise SystemExit("python.py: a call gave the wrong sum")
+        return seconds / count
+
+    def mapped_cpu(self, count, how):
+        return self.mapped(count, how, time.process_time)
 
     def dgesv(self, n):
         a, b = equations.make(int(n))

@@ -1,7 +1,8 @@
 # Ray as a peer: one actor is the server, and arrays go through its shared-memory object store
 # (plasma).
-"""Usage: plasma.py CLIENT_CORE SERVER_CORE     reads commands on standard input (see commands.h):
-`roundtrip BYTES`
+"""Usage: plasma.py CLIENT_CORE SERVER_CORE [WORKERS]     reads commands on standard input (see
+commands.h): `roundtrip BYTES`, and `tasks COUNT`: seconds for each of so many small tasks, two numbers
+there and one back, on WORKERS processors of Ray's. A core may be `any`.
 
 The result is what Ray gives: a read-only array in shared memory. Ray's own daemons run on either
 core.
@@ -23,8 +24,10 @@ STORE_BYTES = 2 << 30
 
 def pin(core):
     """All threads of this process."""
+    if core == "any":
+        return
     for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), {core})
+        os.sched_setaffinity(int(thread), {int(core)})
 
 
 @ray.remote(num_cpus=0)
@@ -36,20 +39,37 @@ class Server:
         return array
 
 
+@ray.remote
+def add(x, y):
+    return x + y
+
+
+def tasks(count):
+    begin = time.perf_counter()
+    total = sum(ray.get([add.remote(float(number), 1.0) for number in range(count)]))
+    seconds = time.perf_counter() - begin
+    if total != count * (count + 1) / 2:
+        sys.exit("plasma.py: a task gave the wrong sum")
+    return seconds / count
+
+
 def main():
     ray.init(
-        num_cpus=2,
+        num_cpus=int(sys.argv[3]) if len(sys.argv) > 3 else 2,
         include_dashboard=False,
         object_store_memory=STORE_BYTES,
         logging_level="ERROR",
         log_to_driver=False,
         _node_ip_address="127.0.0.1",
     )
-    pin(int(sys.argv[1]))
-    server = Server.remote(int(sys.argv[2]))
+    pin(sys.argv[1])
+    server = Server.remote(sys.argv[2])
     array = None
     for line in sys.stdin:
         command, size = line.split()[:2]
+        if command == "tasks":
+            print(f"{tasks(int(size)):.9f}", flush=True)
+            continue
         count = int(size) // 8
         if command != "roundtrip":
             sys.exit(f"plasma.py: no command {command}")

@@ -11,7 +11,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = ("farcall-numbers.h", "farcall.h", "farcall-places.h", "farcall-executable.h")
+NAMES = ("farcall-numbers.h", "farcall.h", "farcall-map.h", "farcall-places.h", "farcall-executable.h")
 HEADERS = [HERE.parent / "c/include" / name for name in NAMES]
 RESULT = HERE / "src/farcall/_cdef.h"
 FIRST_LINE = (

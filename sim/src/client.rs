@@ -12,7 +12,7 @@ use farcall_link::stream::ByteStream;
 use farcall_link::{Link, Received};
 use farcall_peer::heartbeat::Heartbeat;
 use farcall_peer::recovery::Attempts;
-use farcall_peer::{Caller, Greeting, Reached, Run, Terms};
+use farcall_peer::{Audience, Caller, Greeting, Reached, Run, Terms};
 use farcall_transport_simulated::Network;
 use farcall_wire::kept::asks_to_resume;
 use farcall_wire::{Failure, Hello, Notice, OBJECTS, RESUME, Reply, Request, Role};
@@ -234,7 +234,7 @@ impl Client {
         let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
         let id = kept.as_ref().map(|(id, _)| *id);
         let terms = Terms {
-            announced: true,
+            announced: Audience::Everybody,
             has_news: keep || wish.shows_output,
             passes_functions: matches!(wish.target, Target::Apply(_)),
             is_idempotent: wish.target == Target::Again,
@@ -259,7 +259,11 @@ impl Client {
             // Its number is another here than where it was made.
             let number = SOUGHT | wish.number;
             self.unsent = true;
-            let terms = Terms { announced: true, has_news: wish.shows_output, ..Terms::default() };
+            let terms = Terms {
+                announced: Audience::Everybody,
+                has_news: wish.shows_output,
+                ..Terms::default()
+            };
             match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
                 Ok(()) => drop(self.open.insert(number, None)),
                 Err(error) => self.reports.fail(number, error),
@@ -397,7 +401,7 @@ impl Client {
     }
 
     fn collect(&mut self) {
-        while let Some(number) = self.caller.next_announced() {
+        while let Some(number) = self.caller.next_announced(Audience::Everybody) {
             if number & SOUGHT != 0
                 && let Some(Err(error)) = self.caller.found(number)
             {

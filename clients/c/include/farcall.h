@@ -594,6 +594,7 @@ int farcall_start_variadic(
 #endif
 
 #include "farcall-native.h"
+#include "farcall-map.h"
 #include "farcall-places.h"
 
 #endif

@@ -304,6 +304,50 @@ impl Reading<'_> {
 }
 
 impl RawArgument {
+    /// Nothing.
+    pub const UNSET: RawArgument = RawArgument {
+        kind: argument_kind::UNSET,
+        element: 0,
+        value: RawValue { integer: 0 },
+        data: std::ptr::null_mut(),
+        rank: 0,
+        shape: std::ptr::null(),
+        strides: std::ptr::null(),
+        destination: 0,
+        into_element: 0,
+        into: std::ptr::null_mut(),
+        into_rank: 0,
+        into_shape: std::ptr::null(),
+        into_strides: std::ptr::null(),
+        reserved: [0; 4],
+    };
+
+    /// Its kind, of `enum farcall_argument_kind`.
+    pub fn kind(&self) -> u32 {
+        self.kind
+    }
+
+    /// Where its elements lie.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+
+    /// The type of its elements, for a parameter; `None` for a number that no version has.
+    pub fn element_type(&self, parameter: &Parameter) -> Option<ElementType> {
+        of_number(self.element, parameter.element)
+    }
+
+    /// The same so many bytes further on. NULL stays NULL.
+    pub fn moved(mut self, data: isize, into: isize) -> RawArgument {
+        if !self.data.is_null() {
+            self.data = self.data.wrapping_offset(data);
+        }
+        if !self.into.is_null() {
+            self.into = self.into.wrapping_offset(into);
+        }
+        self
+    }
+
     fn array(&self) -> RawArray {
         RawArray {
             data: self.data,

@@ -98,9 +98,11 @@ impl Places {
     }
 }
 
+/// What `farcall_call_options` say.
+///
 /// # Safety
 /// NULL, or options with their size.
-unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
+pub unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     // SAFETY: the caller's promise.
     let Some(given) = unsafe { options(given, "farcall_call_options") }? else {
         return Ok(CallOptions::default());
@@ -134,7 +136,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
 }
 
 /// What the errors of a call do not know themselves: the routine, and the time that was over.
-fn of_call(routine: &Routine, timeout: Option<Duration>) -> impl Fn(Error) -> Error {
+pub fn of_call(routine: &Routine, timeout: Option<Duration>) -> impl Fn(Error) -> Error {
     move |error| {
         let lacks = |error: &Error, fact: &str| error.context().iter().all(|(key, _)| key != fact);
         let error =

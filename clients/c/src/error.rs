@@ -19,6 +19,12 @@ pub struct ErrorObject {
 
 impl From<Error> for ErrorObject {
     fn from(error: Error) -> Self {
+        ErrorObject::from(&error)
+    }
+}
+
+impl From<&Error> for ErrorObject {
+    fn from(error: &Error) -> Self {
         ErrorObject {
             kind: error.kind(),
             kind_name: c_text(error.kind().name()),

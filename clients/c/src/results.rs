@@ -9,7 +9,7 @@ use farcall_base::abi::status::OK;
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::ElementType;
 use farcall_client::{
-    ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Phases, Result, Routine,
+    ArrayMemory, CallTimes, Error, ErrorKind, Output, Outputs, OwnedArray, Phases, Result, Routine,
 };
 
 use crate::boundary::{Place, c_text, free, guard, object};
@@ -49,6 +49,7 @@ const _: () = assert!(size_of::<RawView>() == 536, "farcall.h says 536 bytes");
 
 /// `farcall_times`.
 #[repr(C)]
+#[derive(Clone, Copy, Default)]
 pub struct RawTimes {
     queued: u64,
     started: u64,
@@ -70,6 +71,13 @@ pub struct RawPlaced {
     predicted: RawPhases,
     measured: RawPhases,
     error: f64,
+}
+
+impl From<CallTimes> for RawTimes {
+    fn from(times: CallTimes) -> RawTimes {
+        let CallTimes { queued_ns, started_ns, finished_ns, .. } = times;
+        RawTimes { queued: queued_ns, started: started_ns, finished: finished_ns }
+    }
 }
 
 impl From<Phases> for RawPhases {

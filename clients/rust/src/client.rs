@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::compression::Compression;
 use farcall_link::stream::ByteStream;
+use farcall_peer::Audience;
 use farcall_wire::Request;
 use rustc_hash::FxHashMap;
 
@@ -352,14 +353,23 @@ impl Client {
     /// `ConnectionLost` when no call is left and the connection is gone.
     pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.next_finished_of(Audience::Everybody, deadline)
+    }
+
+    /// The same of the calls that this audience is told of.
+    pub(crate) fn next_finished_of(
+        &self,
+        audience: Audience,
+        deadline: Option<Instant>,
+    ) -> Result<Option<u64>> {
         if !self.view().is_plural() {
-            match self.session().next_finished_alone(deadline, self.view().plural())? {
+            match self.session().next_finished_alone(audience, deadline, self.view().plural())? {
                 Some(None) => {}
                 Some(Some(number)) => return Ok(Some(number)),
                 None => return Ok(None),
             }
         }
-        self.view().next_finished(deadline)
+        self.view().next_finished(audience, deadline)
     }
 }
 

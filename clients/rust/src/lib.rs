@@ -20,6 +20,7 @@ mod client;
 mod clock;
 mod contract;
 mod dial;
+mod farm;
 mod files;
 mod hold;
 mod lending;
@@ -51,6 +52,7 @@ pub use farcall_wire::{
     ObjectStatus, OpenCall, Order, PlacedServer, ProcessorsStatus, ServerPresence, ServerState,
     Stage, Status, Totals, Use,
 };
+pub use farm::{Farm, Outcome};
 pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;
 pub use listed::{HERE, ServerList};

@@ -1,5 +1,6 @@
 //! A call under way, as programs see it.
 
+mod farmed;
 mod news;
 
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_peer::Audience;
 use farcall_wire::Failure;
 
 use crate::argument::{Null, Passed};
@@ -15,7 +17,7 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
-use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
+use crate::view::{Apart, Place, Placed, Server, Waits, hinting, open_placed};
 pub use news::News;
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
@@ -33,7 +35,7 @@ fn conditions(
     Conditions {
         deadline,
         run_timeout: options.run_timeout,
-        announced: options.announced,
+        announced: if options.announced { Audience::Everybody } else { Audience::Nobody },
         wants: options.wants(),
         keep,
         on: options.on,
@@ -80,19 +82,32 @@ impl PendingCall {
         options: &CallOptions,
         wait: Option<Duration>,
     ) -> Result<Option<PendingCall>> {
+        let audience = if options.announced { Audience::Everybody } else { Audience::Nobody };
         passed.label = options.label.clone();
+        PendingCall::open_for(client, contract, passed, options, (audience, Waits::each(wait)))
+    }
+
+    /// The same of a call whose end this audience is told of, and which has its label.
+    #[inline(always)]
+    pub(crate) fn open_for(
+        client: Client,
+        contract: &Arc<Contract>,
+        mut passed: Passed,
+        options: &CallOptions,
+        (audience, waits): (Audience, Waits),
+    ) -> Result<Option<PendingCall>> {
         contract.fill_left_out(&mut passed.arguments);
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
-        let conditions = conditions(options, deadline, keep);
+        let conditions = Conditions { announced: audience, ..conditions(options, deadline, keep) };
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
         let (place, number) = if contract.placing.is_some() || options.at.is_some() {
-            let opened = open_placed(&client, contract, &mut asked, options, wait)?;
+            let opened = open_placed(&client, contract, &mut asked, options, waits)?;
             let Some((place, number)) = opened else { return Ok(None) };
             (Some(place), number)
         } else {
-            let opened = client.session().open(contract, &mut asked, None, wait)?;
+            let opened = client.session().open(contract, &mut asked, None, waits.room)?;
             let Some(number) = opened else { return Ok(None) };
             (None, number)
         };

@@ -41,8 +41,8 @@ use farcall_link::Link;
 use farcall_link::compression::Compression;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
-use farcall_peer::Caller;
 use farcall_peer::heartbeat::Heartbeat;
+use farcall_peer::{Audience, Caller};
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
 
@@ -275,24 +275,34 @@ impl Session {
         self.stands.load(Ordering::Relaxed)
     }
 
-    /// The number of an announced call that is over. `None` when the deadline passed.
-    pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
-        let next = self.wait_until(deadline, |core| core.caller.next_announced());
-        self.tell(&mut self.lock());
+    /// The number of an announced call that is over, of those that this audience is told of. `None`
+    /// when the deadline passed.
+    pub fn next_finished(
+        &self,
+        audience: Audience,
+        deadline: Option<Instant>,
+    ) -> Result<Option<u64>> {
+        let next = self.wait_until(deadline, |core| core.caller.next_announced(audience));
+        if audience == Audience::Everybody {
+            self.tell(&mut self.lock());
+        }
         next
     }
 
     /// The same until there is reason to wait for others, too: then `None` inside.
     pub fn next_finished_alone(
         &self,
+        audience: Audience,
         deadline: Option<Instant>,
         has_others: &AtomicBool,
     ) -> Result<Option<Option<u64>>> {
         let next = self.wait_until(deadline, |core| {
-            let next = core.caller.next_announced();
+            let next = core.caller.next_announced(audience);
             (next.is_some() || has_others.load(Ordering::Relaxed)).then_some(next)
         });
-        self.tell(&mut self.lock());
+        if audience == Audience::Everybody {
+            self.tell(&mut self.lock());
+        }
         next
     }
 

@@ -7,6 +7,7 @@ mod scripted {
     pub mod callbacks;
     pub mod ends;
     pub mod fake;
+    pub mod farm;
     pub mod gathering;
     pub mod heartbeat;
     pub mod interfaces;

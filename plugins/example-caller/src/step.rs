@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use farcall_base::{Instant, Result};
-use farcall_peer::Terms;
+use farcall_peer::{Audience, Terms};
 use farcall_wire::{Reply, Request};
 
 use crate::state::State;
@@ -23,13 +23,13 @@ impl State {
         let mut answers = Vec::new();
         if self.caller.is_ready() && self.knows_interface(patience, now)? {
             for (index, number) in std::mem::take(&mut self.waiting) {
-                let terms = Terms { announced: true, ..Terms::default() };
+                let terms = Terms { announced: Audience::Everybody, ..Terms::default() };
                 if let Err(error) = self.caller.open(index, number, None, terms) {
                     answers.push((index, Err(error)));
                 }
             }
         }
-        while let Some(index) = self.caller.next_announced() {
+        while let Some(index) = self.caller.next_announced(Audience::Everybody) {
             answers.extend(self.caller.take_finished(index).map(|outcome| (index, outcome)));
         }
         Ok(answers)

@@ -7,12 +7,14 @@ mod keeping;
 mod opening;
 mod resuming;
 
+use std::collections::VecDeque;
+
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Result, SeededRandom};
 use farcall_call::{Channels, Connection, Event, Place, Transmit};
 use farcall_wire::{CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Shown};
 use rustc_hash::FxHashMap;
 
-use crate::announced::Announced;
+use crate::announced::{Announced, Audience};
 use crate::application::Application;
 use crate::news::News;
 use crate::outcomes::Outcomes;
@@ -35,8 +37,8 @@ pub struct Setup {
 /// How a call is made, as far as this end needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Whether [`Caller::next_announced`] tells of its end and of its news.
-    pub announced: bool,
+    /// Whom [`Caller::next_announced`] tells of its end and of its news.
+    pub announced: Audience,
     /// Whether the peer is to tell something while the call is under way.
     pub has_news: bool,
     /// Whether functions are passed that the peer may call back.
@@ -350,8 +352,9 @@ impl<A: Application> Caller<A> {
             call.is_kept = true;
             self.kept.acknowledge(number);
         }
-        if self.news.add(number, notice.shown()) && call.made.terms.announced {
-            self.announced.add(number);
+        let audience = call.made.terms.announced;
+        if self.news.add(number, notice.shown()) {
+            self.announced.add(audience, number);
         }
     }
 
@@ -391,23 +394,32 @@ impl<A: Application> Caller<A> {
         self.news.take(number)
     }
 
-    /// Whether no call is to be announced.
+    /// Whether no call is to be announced to everybody.
     pub fn is_quiet(&self) -> bool {
         self.announced.is_empty()
     }
 
-    /// The number of the next call that has ended or has news, each once, in order.
-    pub fn next_announced(&mut self) -> Option<u64> {
-        self.announced.next()
+    /// The number of the next call that has ended or has news, of those that this audience is told
+    /// of, in order. Everybody is told of each once.
+    pub fn next_announced(&mut self, audience: Audience) -> Option<u64> {
+        self.announced.next(audience)
+    }
+
+    /// The numbers of all calls of a farm that have ended or have news, in order.
+    pub fn take_farmed(&mut self, farm: u32, told: &mut VecDeque<u64>) {
+        self.announced.take_farmed(farm, told);
+    }
+
+    /// A farm is told of its calls from now on, or no more.
+    pub fn tell_farm(&mut self, farm: u32, is_told: bool) {
+        self.announced.tell_farm(farm, is_told);
     }
 
     /// The outcome of a call is there for its owner.
     #[inline]
-    fn conclude(&mut self, number: u64, announced: bool, outcome: Result<A::Output>) {
+    fn conclude(&mut self, number: u64, audience: Audience, outcome: Result<A::Output>) {
         self.outcomes.conclude(number, outcome);
-        if announced {
-            self.announced.add(number);
-        }
+        self.announced.add(audience, number);
     }
 }
 

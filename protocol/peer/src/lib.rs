@@ -27,6 +27,7 @@ mod questions;
 pub mod recovery;
 mod replacement;
 
+pub use announced::Audience;
 pub use application::{Application, Reached};
 pub use caller::callbacks::{CallbackTimes, Run};
 pub use caller::{Caller, OpenCall, Setup, Terms};

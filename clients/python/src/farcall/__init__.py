@@ -7,6 +7,7 @@ help(server.dgesv)                  # the routine's page f = server.dgesv.submit
 concurrent.futures.Future server.call("lapack/dgesv", A, b, timeout=5)
 """
 
+from ._elements import each, same
 from ._errors import (
     Ambiguous,
     Cancelled,
@@ -37,6 +38,7 @@ from ._explained import ExplainedServer, Explanation
 from ._future import CallFuture
 from ._keeping import KeptCall
 from ._library import lib, text
+from ._map import Map
 from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
 from ._query import Table
@@ -69,6 +71,7 @@ __all__ = [
     "InvalidSource",
     "KeptCall",
     "LimitExceeded",
+    "Map",
     "Module",
     "NotFound",
     "Object",
@@ -95,11 +98,13 @@ __all__ = [
     "VersionMismatch",
     "WrongType",
     "connect",
+    "each",
     "empty",
     "empty_like",
     "is_cancelled",
     "progress",
     "routine",
     "running_server",
+    "same",
     "zeros",
 ]

@@ -354,6 +354,46 @@ typedef struct farcall_place {
     int64_t process;
 } farcall_place;
 void farcall_place_clear(void *place);
+typedef struct farcall_step {
+    int64_t data;
+    int64_t into;
+} farcall_step;
+typedef int (*farcall_map_done)(void *context, size_t element, int status,
+    const farcall_results *results, const farcall_error *error);
+typedef struct farcall_map_options {
+    size_t size;
+    const farcall_call_options *call;
+    size_t window;
+    uint32_t goes_on;
+    uint32_t reserved;
+    farcall_map_done done;
+    void *context;
+} farcall_map_options;
+int farcall_map(const farcall_routine *routine, size_t count, const farcall_argument *arguments,
+    const farcall_step *steps, size_t parameters, const farcall_map_options *options, int *statuses,
+    farcall_error **error);
+typedef struct farcall_farm farcall_farm;
+typedef struct farcall_outcome {
+    uint64_t element;
+    int32_t status;
+    uint32_t server;
+    farcall_results *results;
+    farcall_error *error;
+    farcall_times times;
+} farcall_outcome;
+typedef struct farcall_number {
+    double bytes[2];
+} farcall_number;
+int farcall_farm_open(const farcall_routine *routine, const farcall_call_options *options,
+    farcall_farm **farm, farcall_error **error);
+int farcall_farm_start(farcall_farm *farm, uint64_t first, size_t count,
+    const farcall_argument *arguments, const farcall_step *steps, size_t parameters,
+    double wait_seconds, size_t *started, farcall_error **error);
+int farcall_farm_next(farcall_farm *farm, double timeout_seconds, farcall_outcome *outcomes,
+    size_t capacity, farcall_number *numbers, size_t *count, farcall_error **error);
+size_t farcall_farm_under_way(const farcall_farm *farm);
+const char *farcall_farm_server(const farcall_farm *farm, uint32_t server);
+void farcall_farm_free(farcall_farm *farm);
 typedef struct farcall_grpc_places farcall_grpc_places;
 int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
 int farcall_grpc_places_connect(const farcall_grpc_places *places, const char *wanted,

@@ -74,6 +74,10 @@ class CallPlaces:
         self.moments = ffi.cast("uint64_t(*)[3]", self.times)[0]
         self.placed = ffi.new("farcall_placed *")
 
+    def clear_results(self) -> None:
+        """Frees the results."""
+        lib.farcall_place_clear(self._results_owner)
+
     def give_back(self) -> None:
         """Ends the call if it is not over, frees its results, and lets others use the places."""
         clear = lib.farcall_place_clear

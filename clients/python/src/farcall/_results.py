@@ -87,7 +87,8 @@ class Results(Single):
     `dict(r)` makes a dictionary. Where there is just one result, it is `r.value` too, and `r`
     itself does what it does: `r + 1`, `float(r)`, `r > 0`, `f"{r:.3f}"`, `numpy.asarray(r)`,
     `r.shape`, `r[1:, 0]` (but `r[0]` is the first result, which is all of it). `r.times` are the
-    server's, `r.server` is its name, and `r.placed` is what was predicted of the call. A result called like one of these names or a method has precedence over it, except
+    server's, `r.server` is its name, `r.placed` is what was predicted of the call, and
+    `r.element` counts those of `Server.map`. A result called like one of these names or a method has precedence over it, except
     for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector
@@ -102,6 +103,8 @@ class Results(Single):
     times: Times
     server: str
     placed: Optional[Placed]
+    # Of which element of `Server.map` they are.
+    element: Optional[int] = None
 
     def __init__(
         self,
@@ -183,6 +186,29 @@ class Results(Single):
             + ", ".join(f"{name}={_shown(value)}" for name, value in self._values.items())
             + ")"
         )
+
+
+def of_element(results: Results, element: int) -> Results:
+    """The same, of an element of `Server.map`."""
+    results.__dict__.setdefault("element", element)
+    return results
+
+
+def of_numbers(values: Dict[str, Any], moments: List[float], server: str, element: int) -> Results:
+    """The results of a call that gave nothing but numbers, as `Results` makes them; `moments` are
+    those of its times."""
+    made = Results.__new__(Results)
+    state = made.__dict__
+    state["element"] = element
+    state["times"] = tuple.__new__(Times, moments)
+    state["server"] = server
+    state["placed"] = None
+    if len(values) == 1:
+        (state["value"],) = values.values()
+    state.update(values)
+    state.pop("keys", None)
+    state["_values"] = values
+    return made
 
 
 def _shown(value: Any) -> str:

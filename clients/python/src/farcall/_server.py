@@ -11,6 +11,7 @@ from ._connection import Connection, open_running
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
+from ._map import Map
 from ._namespace import Namespace, checked
 from ._objects import Class
 from ._query import Table
@@ -110,6 +111,30 @@ class Server(Namespace["Found"]):
     def executor(self) -> Executor:
         """The server as a `concurrent.futures.Executor` whose functions are routines."""
         return Executor(self)
+
+    @_errors.ends_here
+    def map(self, routine: Any, /, *arguments: Any, **named: Any) -> Map:
+        """Calls a routine once for each element, many calls at a time: `for y in server.map("bend",
+        loads, lengths)`. An iterator of their results, and for `async for`.
+
+        An argument is an iterable of items, or an array whose first dimension is that of the
+        elements; or it is the same for all: a number or text, and an array with the dimensions of
+        the parameter. `farcall.each(...)` and `farcall.same(...)` say which it is. Lengths that are
+        known must be the same; otherwise the shortest iterable ends it, which is read no further
+        than needed. Arguments must not be changed until their results are there.
+
+        Args:
+            routine: a routine of this server, or its name.
+            order: False to get results as they come; in the order of the elements by default.
+            window: elements that are under way, or wait for their turn, at most; by default 1024,
+                and 256 MiB of arrays.
+            progress: True for a bar; or a function that is given a `farcall.Progress`.
+            errors: "raise" ends it with the first call that fails; "return" gives the exceptions
+                among the results. Either has `element`, which counts from 0.
+            named: more arguments, and options of each call: `timeout`, `run_timeout`, `keep`,
+                `label`, `at`, `ranks`, `cores`, `memory`, `gpus`, `wall_time`.
+        """
+        return Map(self._routine_of(routine), arguments, named)
 
     @_errors.ends_here
     def publish(self, what: Any, *, stay: bool = False, timeout: Optional[float] = None) -> Any:

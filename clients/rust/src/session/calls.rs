@@ -1,9 +1,11 @@
 //! What programs want of a connection: answers to questions, calls, news of them and their ends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result};
+use farcall_peer::Audience;
 use farcall_wire::{Keep, Notice, RESOURCES, Reply, Request, wants};
 
 use super::ending::forked;
@@ -46,8 +48,8 @@ pub struct Conditions {
     pub deadline: Option<Instant>,
     /// How long its routine may run, if that is bounded.
     pub run_timeout: Option<Duration>,
-    /// Whether [`Session::next_finished`] tells of its end.
-    pub announced: bool,
+    /// Whom [`Session::next_finished`] tells of its end.
+    pub announced: Audience,
     /// What the server is to tell of the call: bits of [`farcall_wire::wants`].
     pub wants: u8,
     /// Its id, and how its outcome is kept, if it is.
@@ -186,12 +188,14 @@ impl Session {
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         let mut deadline = None;
+        let mut is_farmed = false;
         if let Some((_, conditions)) = asked {
             if let Some(asked) = &conditions.resources {
                 self.check_resources("call", **asked)?;
             }
             conditions.within = self.within();
             deadline = conditions.deadline;
+            is_farmed = matches!(conditions.announced, Audience::Farm(_));
         }
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;
@@ -207,12 +211,31 @@ impl Session {
             return Ok(None);
         };
         let mut core = self.lock();
-        let is_expected =
-            !core.reader.is_reading && core.caller.has_finished() && !self.events.is_watched();
-        if !(is_expected && core.may_gather(number, contract)) {
+        let is_expected = is_farmed
+            || !core.reader.is_reading && core.caller.has_finished() && !self.events.is_watched();
+        if !(is_expected && core.may_gather(number, contract, is_farmed)) {
             self.advance(&mut core);
         }
         Ok(Some(number))
+    }
+
+    /// A farm is told of its calls from now on, or no more.
+    pub fn tell_farm(&self, farm: u32, is_told: bool) {
+        self.lock().caller.tell_farm(farm, is_told);
+    }
+
+    /// Appends the numbers of all calls of a farm of which there is something to tell; receives
+    /// nothing.
+    pub fn take_farmed(&self, farm: u32, told: &mut VecDeque<u64>) {
+        self.lock().caller.take_farmed(farm, told);
+    }
+
+    /// Calls that wait for others to leave with them leave now.
+    pub fn send_gathered(&self) {
+        let mut core = self.lock();
+        if !core.gathering.is_empty() {
+            self.advance(&mut core);
+        }
     }
 
     /// Sends on as long as the server takes it, at most until the deadline: so a started call is on

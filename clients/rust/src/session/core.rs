@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::{QUEUE_BYTES, Received};
-use farcall_peer::OpenCall;
+use farcall_peer::{Audience, OpenCall};
 
 use super::asked::Call;
+use super::flight::InFlight;
 use super::frames::{Receiving, Sending};
 use super::program::{Program, terms};
 use super::{Conditions, Core, Line, RECEIVE_BUDGET};
@@ -26,6 +27,9 @@ impl Core {
         let number = number.unwrap_or(self.next_number);
         let id = conditions.keep.map(|(id, _)| id);
         let terms = terms(&conditions, Some(&contract));
+        if let Audience::Farm(farm) = conditions.announced {
+            self.caller.tell_farm(farm, true);
+        }
         self.caller.open(
             number,
             Call { contract, passed, conditions, is_to_stay: id.is_some(), clock: None, number },
@@ -37,8 +41,13 @@ impl Core {
     }
 
     /// Whether a call that was just opened may leave with later ones; not one whose arrays are to
-    /// be sent.
-    pub(super) fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
+    /// be sent. Those of a farm are sent on their way by it.
+    pub(super) fn may_gather(&mut self, number: u64, contract: &Contract, is_farmed: bool) -> bool {
+        if is_farmed {
+            let is_short = |call: &OpenCall<Program>| matches!(call.transfer(), InFlight::Short(_));
+            return self.caller.open_call(number).is_some_and(is_short)
+                && self.gathering.takes_farmed();
+        }
         let sends_nothing = |call: &OpenCall<Program>| {
             call.transfer().long().is_none_or(|flight| flight.data.sending.is_empty())
         };

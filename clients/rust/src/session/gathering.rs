@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// Calls that wait for others, at most.
 const GATHERED_MAX: u32 = 16;
+/// Calls of a farm that do: what a system call costs is small beside so many.
+const FARMED_MAX: u32 = 64;
 /// Time that the routine of a call that waits took when it ran last, at most.
 const BRIEF: Duration = Duration::from_micros(100);
 
@@ -47,6 +49,13 @@ impl Gathering {
     /// Whether one more call may wait for others; it is counted if so.
     pub fn takes(&mut self, pace: &Pace) -> bool {
         let takes = self.count < GATHERED_MAX && pace.is_brief();
+        self.count += u32::from(takes);
+        takes
+    }
+
+    /// The same of a farm's, which sees to it that they leave soon.
+    pub fn takes_farmed(&mut self) -> bool {
+        let takes = self.count < FARMED_MAX;
         self.count += u32::from(takes);
         takes
     }

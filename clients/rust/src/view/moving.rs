@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farcall_base::{Error, Result};
+use farcall_peer::Audience;
 use farcall_peer::moving::{Failed, may_move};
 use farcall_wire::CallOutcome;
 
@@ -215,8 +216,9 @@ impl PendingCall {
             trouble: Some(error),
             ..Wanted::new(&self.contract, demand, asked.1.deadline)
         };
-        let number = asked.1.announced.then_some(self.number);
-        let search = Search::begin(view, wanted, number);
+        let audience = asked.1.announced;
+        let call = (audience != Audience::Nobody).then_some((audience, self.number));
+        let search = Search::begin(view, wanted, call);
         lock(&view.moving).insert(self.number, Arc::downgrade(&search));
         self.apart().moving = Some(Moving { asked: Some(asked), search, found: None });
         Ok(())

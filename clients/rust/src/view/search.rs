@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_peer::Audience;
 
 use super::finding::{Found, Wanted};
 use super::{View, lock};
@@ -24,8 +25,9 @@ enum State {
 }
 
 impl Search {
-    /// Begins one, in a thread that ends with it. `number` is the call that is to be announced then.
-    pub fn begin(view: &Arc<View>, wanted: Wanted, number: Option<u64>) -> Arc<Search> {
+    /// Begins one, in a thread that ends with it. `call` is to be announced then to whom it
+    /// concerns.
+    pub fn begin(view: &Arc<View>, wanted: Wanted, call: Option<(Audience, u64)>) -> Arc<Search> {
         let search = Arc::new(Search {
             state: Mutex::new(State::Going),
             changed: Condvar::new(),
@@ -36,8 +38,8 @@ impl Search {
             let view = view.clone();
             move || {
                 own.end(wanted.find(&view));
-                if let Some(number) = number {
-                    view.announce(number);
+                if let Some((audience, number)) = call {
+                    view.announce(audience, number);
                 }
             }
         };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use farcall_base::Result;
+use farcall_peer::Audience;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{View, lock};
@@ -22,7 +23,7 @@ const SLICE_MAX: Duration = Duration::from_millis(20);
 pub struct Bell {
     /// Made when it is wanted.
     descriptor: OnceLock<OwnedFd>,
-    numbers: Mutex<VecDeque<u64>>,
+    numbers: Mutex<VecDeque<(Audience, u64)>>,
     watched: AtomicBool,
 }
 
@@ -57,10 +58,11 @@ impl Bell {
         }
     }
 
-    fn next(&self) -> Option<u64> {
+    fn next(&self, audience: Audience) -> Option<u64> {
         let mut numbers = lock(&self.numbers);
-        let next = numbers.pop_front();
-        if next.is_some() && numbers.is_empty() {
+        let place = numbers.iter().position(|(whose, _)| *whose == audience)?;
+        let next = numbers.remove(place).map(|(_, number)| number);
+        if numbers.iter().all(|(whose, _)| *whose != Audience::Everybody) {
             self.descriptor.get().into_iter().for_each(silence);
         }
         next
@@ -92,11 +94,13 @@ impl Slices {
 
 impl View {
     /// There is something to do for a call that has no connection.
-    pub fn announce(&self, number: u64) {
-        lock(&self.bell.numbers).push_back(number);
+    pub fn announce(&self, audience: Audience, number: u64) {
+        lock(&self.bell.numbers).push_back((audience, number));
         self.is_plural.store(true, Ordering::Relaxed);
-        self.bell.join(&self.home_session);
-        self.bell.ring();
+        if audience == Audience::Everybody {
+            self.bell.join(&self.home_session);
+            self.bell.ring();
+        }
         self.home_session.wake();
     }
 
@@ -139,23 +143,55 @@ impl View {
         self.all_sessions().iter().try_for_each(|session| session.process())
     }
 
-    /// The number of an announced call of any connection that ended, or has news.
+    /// A farm has ended.
+    pub fn forget_farm(&self, farm: u32) {
+        let is_other = |(whose, _): &(Audience, u64)| *whose != Audience::Farm(farm);
+        lock(&self.bell.numbers).retain(is_other);
+        self.all_sessions().iter().for_each(|session| session.tell_farm(farm, false));
+    }
+
+    /// Appends the numbers of all calls of a farm of which there is something to tell, as far as that
+    /// was received.
+    pub fn take_farmed(&self, farm: u32, told: &mut VecDeque<u64>) {
+        if !self.is_plural() {
+            return self.home_session.take_farmed(farm, told);
+        }
+        self.all_sessions().iter().for_each(|session| session.take_farmed(farm, told));
+    }
+
+    /// Calls that wait for others to leave with them leave now, on all connections.
+    pub fn send_gathered(&self) {
+        if !self.is_plural() {
+            return self.home_session.send_gathered();
+        }
+        self.all_sessions().iter().for_each(|session| session.send_gathered());
+    }
+
+    /// The number of an announced call of any connection that ended, or has news, of those that this
+    /// audience is told of.
     ///
     /// # Errors
     /// `ConnectionLost` when no call is left and all connections are gone.
-    pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
+    pub fn next_finished(
+        &self,
+        audience: Audience,
+        deadline: Option<Instant>,
+    ) -> Result<Option<u64>> {
         self.watch_all();
+        // No bell is rung for a farm: what another thread reads of its calls, it finds when it looks
+        // again.
+        let pause = if audience == Audience::Everybody { PAUSE } else { SLICE_MAX };
         // A thread that waits for a connection sees to its heartbeat, which processing does not.
         let mut pulse = Duration::ZERO;
         loop {
-            if let Some(number) = self.bell.next() {
+            if let Some(number) = self.bell.next(audience) {
                 return Ok(Some(number));
             }
             let mut trouble = None;
             let mut is_up = false;
             for session in self.all_sessions() {
                 session.process()?;
-                match session.next_finished(Some(Instant::now() + pulse)) {
+                match session.next_finished(audience, Some(Instant::now() + pulse)) {
                     Ok(Some(number)) => return Ok(Some(number)),
                     Ok(None) => is_up = true,
                     Err(error) => trouble = trouble.or(Some(error)),
@@ -169,7 +205,7 @@ impl View {
                 return Ok(None);
             }
             // A heartbeat is due now and then, and connections come and go.
-            let left = left.unwrap_or(PAUSE).min(PAUSE);
+            let left = left.unwrap_or(pause).min(pause);
             let events = self.home_session.events();
             let time = rustix::event::Timespec::try_from(left).ok();
             let told = poll(&mut [PollFd::from_borrowed_fd(events, PollFlags::IN)], time.as_ref());

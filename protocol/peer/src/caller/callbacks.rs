@@ -224,8 +224,8 @@ impl<A: Application> Caller<A> {
         times.count = times.count.saturating_add(1);
         times.arguments += now.since(run.since);
         self.callbacks.waiting.entry(number).or_default().push_back(run);
-        if self.open_call(number).is_some_and(|call| call.made.terms.announced) {
-            self.announced.add(number);
+        if let Some(audience) = self.open_call(number).map(|call| call.made.terms.announced) {
+            self.announced.add(audience, number);
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Result};
 use farcall_call::{Connection, Setup, Transmit};
 use farcall_peer::heartbeat::{Heartbeat, Pulse};
-use farcall_peer::{Caller, Greeting, Terms};
+use farcall_peer::{Audience, Caller, Greeting, Terms};
 use farcall_wire::{CALLBACKS, CallResult, CallTimes, RESUME, Request, Role};
 
 use crate::program::{Call, Program};
@@ -78,13 +78,17 @@ impl Conversation {
                 };
                 let passes_functions = words.contains(&"functions");
                 let is_idempotent = words.contains(&"idempotent");
-                let terms =
-                    Terms { announced: true, has_news: true, passes_functions, is_idempotent };
+                let terms = Terms {
+                    announced: Audience::Everybody,
+                    has_news: true,
+                    passes_functions,
+                    is_idempotent,
+                };
                 let id = keep.then_some(CallId([7; 16]));
                 self.caller.open(number(index), call, id, terms)?;
             }
             ["seek", index, id] => {
-                let terms = Terms { announced: true, ..Terms::default() };
+                let terms = Terms { announced: Audience::Everybody, ..Terms::default() };
                 self.sought.insert(number(index));
                 self.caller.seek(number(index), CallId([number(id) as u8; 16]), terms, ())?;
             }
@@ -217,7 +221,7 @@ impl Conversation {
             self.question = None;
             self.said.push(format!("answer: {answer:?}"));
         }
-        while let Some(index) = self.caller.next_announced() {
+        while let Some(index) = self.caller.next_announced(Audience::Everybody) {
             if self.sought.remove(&index)
                 && let Some(found) = self.caller.found(index)
             {

@@ -1,0 +1,24 @@
+//! What a farm asks of its calls.
+
+use std::time::Instant;
+
+use farcall_base::Result;
+
+use super::{LAST_WORD, PendingCall};
+use crate::results::Outputs;
+
+impl PendingCall {
+    /// When its owner hears that its time is over, whatever the server does.
+    pub(crate) fn last_moment(&self) -> Option<Instant> {
+        let deadline = self.deadline?;
+        Some(deadline.checked_add(LAST_WORD).unwrap_or(deadline))
+    }
+
+    /// Its outcome, if that has come: what has not been received yet is left where it is.
+    ///
+    /// # Errors
+    /// As [`PendingCall::poll`].
+    pub(crate) fn outcome(&mut self) -> Result<Option<Outputs>> {
+        self.collect(Some(Instant::now()))
+    }
+}
