@@ -68,6 +68,13 @@ def test_calls_run_on_the_servers_of_a_list(farcall, pair):
         assert np.allclose(a @ r.B, [1.0, 2.0]) and r.server in pair
 
 
+def test_maps_use_the_servers_of_a_list(farcall, pair):
+    with farcall.connect([*pair, "here"], files=[BEHAVIOUR]) as server:
+        results = list(server.map("square", range(1000), window=100))
+        assert [one.y for one in results] == [float(x) ** 2 for x in range(1000)]
+        assert len({one.server for one in results}) > 1
+
+
 def test_words_are_a_list(farcall, pair, monkeypatch):
     monkeypatch.setenv("FARCALL_SERVER", "  ".join(pair))
     with farcall.connect() as server:

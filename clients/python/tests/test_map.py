@@ -128,9 +128,7 @@ def test_wrong_routines_and_options(server, farcall):
         with pytest.raises(farcall.InvalidArgument):
             server.map("square", [1], **wrong)
     # Options that are called like parameters have an underscore.
-    assert [
-        r.times for r in server.map("clash", out=[4.0], timeout=2.0, timeout_=20, lambda_=3.0)
-    ]
+    assert [r.times for r in server.map("clash", out=[4.0], timeout=2.0, timeout_=20, lambda_=3.0)]
     assert list(server["map"].submit(2.0).result()) == [2]
     assert server["map"](2.0)["call"] == 2
 

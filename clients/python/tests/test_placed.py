@@ -115,6 +115,45 @@ def test_calls_of_all_forms_are_placed(world, farcall):
     assert {one.server for one in results} <= set(members)
 
 
+def test_maps_use_all_servers_and_ask_seldom(world):
+    meta, *members = world
+    results = list(meta.map("square", range(1500)))
+    assert [one.y for one in results] == [float(x) ** 2 for x in range(1500)]
+    assert {one.server for one in results} == set(members)
+    a = np.array([np.eye(3) * (k + 1) for k in range(30)])
+    solved = list(meta.map("dgesv", a, np.ones(3), order=False))
+    assert sorted(one.element for one in solved) == list(range(30))
+    assert all(np.allclose(one.b, 1 / (one.element + 1)) for one in solved)
+    bound = {one.server for one in meta.map("square", range(20), at=members[1])}
+    assert bound == {members[1]}
+    # Both are busy together: one alone would need longer.
+    begin = time.monotonic()
+    paused = list(meta.map("pause", [0.5] * 4))
+    assert {one.server for one in paused} <= set(members) and time.monotonic() - begin < 20
+
+
+def test_a_server_of_several_may_go_while_a_map_runs(farcall, world, tmp_path):
+    """What ran there has failed, since it may not run twice; what did not runs elsewhere."""
+    meta, *members = world
+    third = Server(tmp_path, "third", "--join", meta.address, BEHAVIOUR)
+    with third as address:
+        until = time.monotonic() + 60
+        while servers_of(farcall, meta) < 3:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        results = meta.map("pause", [0.05] * 200, errors="return", order=False)
+        outcomes, ran = [], set()
+        for one in results:
+            outcomes.append(one)
+            ran.add(getattr(one, "server", None))
+            if address in ran and third._process.poll() is None:
+                third._process.kill()
+        assert sorted(one.element for one in outcomes) == list(range(200))
+        failed = [one for one in outcomes if isinstance(one, farcall.Error)]
+        assert all(isinstance(one, ConnectionError) for one in failed) and len(failed) < 100
+        assert ran > set(members)
+
+
 def test_a_call_is_bound_by_name(world, farcall):
     meta, *members = world
     for member in members:

@@ -84,6 +84,7 @@ def test_servers_and_modules_have_what_they_have(server, loaded):
         "routines",
         "class",
         "forget",
+        "map",
     }
     results = loaded["_lapack_dgesv_results"].__annotations__
     assert results["info"] is int and list(results) == ["a", "ipiv", "b", "info"]
