@@ -67,15 +67,21 @@ class Outcomes:
         if check(status, error) != OK:
             return []
         table = self._table[: self._count[0]]
-        if self._are_numbers and not (table["status"].any() or table["results"].any()):
-            if held:
-                for element in table["element"].tolist():
-                    self._let_go(held, element)
-            return self._all_numbers(farm, 0, len(table))
-        return [
-            self._one(farm, held, labelled, row, element)
-            for row, element in enumerate(table["element"].tolist())
-        ]
+        elements = table["element"].tolist()
+        if not self._are_numbers:
+            return [
+                self._one(farm, held, labelled, row, element)
+                for row, element in enumerate(elements)
+            ]
+        given = self._all_numbers(farm, 0, len(table))
+        # What has more to tell than numbers, or has failed.
+        others = np.flatnonzero(table["status"].astype(bool) | (table["results"] != 0)).tolist()
+        for row in others:
+            given[row] = self._one(farm, held, labelled, row, elements[row])
+        if held:
+            for element in elements:
+                self._let_go(held, element)
+        return given
 
     def _server(self, farm: Any, number: int) -> str:
         name = self._servers.get(number)
@@ -123,9 +129,6 @@ class Outcomes:
             place[0] = raw.error
             self._decoded = row + 1
             raise taken(raw.status, place)
-        if not raw.results:
-            self._decoded = row + 1
-            return self._all_numbers(farm, row, row + 1)[0][1]
         if self._places is None:
             self._places = take_places()
         places = self._places
