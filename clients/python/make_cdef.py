@@ -9,9 +9,10 @@ stays as it is.
 import pathlib
 import re
 import sys
+import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = ("farcall-numbers.h", "farcall.h", "farcall-map.h", "farcall-places.h", "farcall-executable.h")
+NAMES = [f"farcall{part}.h" for part in ("-numbers", "", "-map", "-places", "-executable")]
 HEADERS = [HERE.parent / "c/include" / name for name in NAMES]
 RESULT = HERE / "src/farcall/_cdef.h"
 FIRST_LINE = (
@@ -29,8 +30,11 @@ def declarations(header: str) -> str:
     code = re.sub(r"^int \w+\([^;]*\.\.\.\);\n", "", code, flags=re.M)
     for name, value in constant.items():
         code = code.replace(name, value)
-    lines = (line.rstrip() for line in code.splitlines())
-    return FIRST_LINE + "\n".join(line for line in lines if line) + "\n"
+    # Each declaration is filled up to the width of a line.
+    ends = re.compile(r"^(?:[^{}]*?|[^{}]*?\{(?:[^{}]|\{[^{}]*\})*\}[^{};]*);", flags=re.M)
+    fill = textwrap.TextWrapper(100, break_on_hyphens=False, break_long_words=False).fill
+    lines = (fill(" ".join(one.split())) for one in ends.findall(code))
+    return FIRST_LINE + "\n".join(lines) + "\n"
 
 
 def main() -> int:

@@ -234,10 +234,10 @@ impl Client {
         let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
         let id = kept.as_ref().map(|(id, _)| *id);
         let terms = Terms {
-            announced: Audience::Everybody,
             has_news: keep || wish.shows_output,
             passes_functions: matches!(wish.target, Target::Apply(_)),
             is_idempotent: wish.target == Target::Again,
+            ..Terms::announced()
         };
         match self.caller.open(number, wish, id, terms) {
             Ok(()) => drop(self.open.insert(number, kept)),
@@ -259,11 +259,7 @@ impl Client {
             // Its number is another here than where it was made.
             let number = SOUGHT | wish.number;
             self.unsent = true;
-            let terms = Terms {
-                announced: Audience::Everybody,
-                has_news: wish.shows_output,
-                ..Terms::default()
-            };
+            let terms = Terms { has_news: wish.shows_output, ..Terms::announced() };
             match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
                 Ok(()) => drop(self.open.insert(number, None)),
                 Err(error) => self.reports.fail(number, error),

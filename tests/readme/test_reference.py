@@ -92,7 +92,8 @@ def declarations():
     """Functions of the headers that programs and routines use, with the number of their arguments;
     `...` counts as one."""
     found = {}
-    for header in ("farcall.h", "farcall-native.h", "farcall-map.h", "farcall-places.h", "farcall-executable.h"):
+    for part in ("", "-native", "-map", "-places", "-executable"):
+        header = f"farcall{part}.h"
         # Behind that line is what main programs of executables use.
         text = (
             (ROOT / "clients/c/include" / header).read_text().split("/* ---- For main programs")[0]

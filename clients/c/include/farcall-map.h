@@ -24,7 +24,7 @@ typedef struct farcall_map_options {
     size_t size;                      /* sizeof(farcall_map_options) */
     /* for each call; NULL: none. With keep_seconds, a label has the element behind it: "sweep[17]" */
     const farcall_call_options *call;
-    size_t window;                    /* calls under way at a time, at most; 0: 1024 */
+    size_t window;                    /* running calls at a time, at most; 0: 1024 */
     uint32_t goes_on;                 /* 1: an element that fails does not end the others */
     uint32_t reserved;                /* zero */
     farcall_map_done done;            /* NULL: nobody is told */
@@ -32,7 +32,7 @@ typedef struct farcall_map_options {
 } farcall_map_options;
 
 /* Calls a routine once for each of `count` elements, and returns when all are done, or when the first
- * has failed: the calls that are under way then are cancelled, and the error names the element.
+ * has failed: the calls that run then are cancelled, and the error names the element.
  * `arguments` are those of the first element, as for farcall_call_arguments; `steps`, one for each,
  * say where those of the others lie. Results go into arrays of the same kind: `data` of an OUT
  * parameter, a destination of an INOUT one. A number is an array here, too: FARCALL_ARRAY whose
@@ -56,7 +56,7 @@ typedef struct farcall_outcome {
     int32_t status;           /* enum farcall_status */
     uint32_t server;          /* farcall_farm_server has its name */
     farcall_results *results; /* the caller's to free; NULL after a failure, and for numbers */
-    farcall_error *error;     /* the caller's to free; NULL if there is none */
+    farcall_error *error;     /* the caller's to free; NULL without one */
     farcall_times times;
 } farcall_outcome;
 
@@ -71,14 +71,14 @@ int farcall_farm_open(const farcall_routine *routine, const farcall_call_options
     farcall_farm **farm, farcall_error **error);
 /* Starts the calls of the elements `first` to `first + count - 1`, as for farcall_map, as far as
  * there is room for them: *started of them, and FARCALL_PENDING if that is not all. While calls of
- * the farm are under way, it waits for a server for at most wait_seconds, and for room not at all;
+ * the farm are running, it waits for a server for at most wait_seconds, and for room not at all;
  * otherwise for both. Memory of arrays stays valid until the element's outcome was given. What is
  * wrong with an element's arguments is its outcome. */
 int farcall_farm_start(farcall_farm *farm, uint64_t first, size_t count,
     const farcall_argument *arguments, const farcall_step *steps, size_t parameters,
     double wait_seconds, size_t *started, farcall_error **error);
 /* Waits for an outcome, for at most timeout_seconds (< 0: for ever), and gives it and all others that
- * have come, at most `capacity`. FARCALL_PENDING if there is none by then, or no call is under way.
+ * have come, at most `capacity`. FARCALL_PENDING if nothing has come by then, or no call is running.
  * Where `numbers` is not NULL, it has room for `capacity` times the results of the interface: an
  * element all of whose results are numbers gives them there, in order, and no results. */
 int farcall_farm_next(farcall_farm *farm, double timeout_seconds, farcall_outcome *outcomes,
@@ -87,7 +87,7 @@ int farcall_farm_next(farcall_farm *farm, double timeout_seconds, farcall_outcom
 size_t farcall_farm_under_way(const farcall_farm *farm);
 /* The name of a server; the farm's. NULL for a number that no outcome had. */
 const char *farcall_farm_server(const farcall_farm *farm, uint32_t server);
-/* Frees a farm. The servers are asked to end calls that are under way, unless they keep them; this
+/* Frees a farm. The servers are asked to end calls that run, unless they keep them; this
  * waits for nothing. */
 void farcall_farm_free(farcall_farm *farm);
 

@@ -15,9 +15,9 @@ use crate::farm::{RawStep, Rows, start};
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
 
-/// Calls under way at a time, where nothing else is said.
+/// Running calls at a time, where nothing else is said.
 const WINDOW: usize = 1024;
-/// How long a call is waited for that cannot be started: then those under way are looked after.
+/// How long a call is waited for that cannot be started: then running ones are looked after.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// `farcall_map_done`.
@@ -99,7 +99,7 @@ impl Mapping<'_> {
             let room = window.saturating_sub(farm.under_way()).min(count - next);
             // SAFETY: the caller's promise.
             next += unsafe { start(farm, rows, (next as u64, room), next, SLICE) };
-            // What found no room is tried again soon, and what is under way makes some.
+            // What found no room is tried again soon, and what is running makes some.
             let patience =
                 if next < count && farm.under_way() < window { Some(SLICE) } else { None };
             let mut outcomes: VecDeque<Outcome> = farm.next(patience).into_iter().collect();

@@ -1,7 +1,4 @@
 /* farcall_map: columns of numbers and arrays, failures, ends, and the farm below it. */
-#include <math.h>
-#include <time.h>
-
 #include "check.h"
 
 enum { COUNT = 500 };
@@ -127,23 +124,19 @@ static int tell(void *context, size_t element, int status, const farcall_results
     return told->ended == told->stop;
 }
 
-static void failures(farcall_client *client)
+/* What is wrong with the arguments of each element is its outcome; with the call itself, its error. */
+static void refusals(farcall_client *client)
 {
-    static double seconds[10] = {0.01, 0.01, 0.01, -1};
-    int statuses[10], done[10], i, kinds = 0;
-    struct told told = {.stop = -1};
-    farcall_routine *add = found(client, "add"), *greet = found(client, "greet");
-    farcall_routine *pause = found(client, "pause"), *join = found(client, "join");
-    farcall_argument arguments[4], each[6];
-    farcall_step steps[4] = {{sizeof *seconds, 0}, {sizeof *done, 0}, {0, 0}, {0, 0}};
-    farcall_call_options call = {.size = sizeof call, .timeout_seconds = 0.3};
-    farcall_map_options options = {.size = sizeof options, .done = tell, .context = &told};
+    static double values[2];
+    int statuses[2];
+    farcall_routine *add = found(client, "add");
+    farcall_argument arguments[3];
+    farcall_step steps[3] = {{sizeof *values, 0}, {sizeof *values, 0}, {0, 0}};
+    farcall_map_options options = {.size = 3};
     farcall_error *error;
-    memset(each, 0, sizeof each);
     memset(arguments, 0, sizeof arguments);
-    /* The values have another type than the parameter: so it is for each element. */
-    arguments[0] = column(seconds, FARCALL_FLOAT64);
-    arguments[1] = column(seconds, FARCALL_FLOAT64);
+    arguments[0] = column(values, FARCALL_FLOAT64);
+    arguments[1] = column(values, FARCALL_FLOAT64);
     CHECK_ERROR(farcall_map(add, 2, arguments, steps, 3, NULL, statuses, &error), error,
         FARCALL_INVALID_ARGUMENT, "another type than the parameter");
     CHECK(statuses[0] == FARCALL_INVALID_ARGUMENT);
@@ -153,12 +146,24 @@ static void failures(farcall_client *client)
         FARCALL_INVALID_ARGUMENT, "the routine is NULL");
     CHECK_ERROR(farcall_map(add, 2, NULL, steps, 3, NULL, NULL, &error), error,
         FARCALL_INVALID_ARGUMENT, "the arguments is NULL");
-    options.size = 3;
     CHECK_ERROR(farcall_map(add, 2, arguments, steps, 3, &options, NULL, &error), error,
         FARCALL_INVALID_ARGUMENT, "farcall_map_options");
-    options.size = sizeof options;
-    /* Element 3 takes longer than it may: the others have their outcome, or all end with it. */
-    seconds[3] = 30;
+    farcall_routine_free(add);
+}
+
+/* Element 3 takes longer than it may: the others have their outcome, or all end with it. */
+static void failures(farcall_client *client)
+{
+    static double seconds[4] = {0.01, 0.01, 0.01, 30};
+    int statuses[4], done[4], i, left = 0;
+    struct told told = {.stop = -1};
+    farcall_routine *pause = found(client, "pause");
+    farcall_argument arguments[2];
+    farcall_step steps[2] = {{sizeof *seconds, 0}, {sizeof *done, 0}};
+    farcall_call_options call = {.size = sizeof call, .timeout_seconds = 0.3};
+    farcall_map_options options = {.size = sizeof options, .done = tell, .context = &told};
+    farcall_error *error;
+    arguments[0] = column(seconds, FARCALL_FLOAT64);
     arguments[1] = column(done, FARCALL_INT32);
     options.call = &call;
     options.goes_on = 1;
@@ -175,11 +180,21 @@ static void failures(farcall_client *client)
     CHECK_ERROR(farcall_map(pause, 4, arguments, steps, 2, &options, statuses, &error), error,
         FARCALL_CANCELLED, "wanted no more");
     for (i = 0; i < 4; i++)
-        kinds += statuses[i] == FARCALL_PENDING;
-    CHECK(kinds == 2 && statuses[3] == FARCALL_PENDING);
-    /* Each element with arguments of its own, and a text for a result. */
-    told.ended = 0;
-    told.stop = -1;
+        left += statuses[i] == FARCALL_PENDING;
+    CHECK(left == 2 && statuses[3] == FARCALL_PENDING);
+    farcall_routine_free(pause);
+}
+
+/* Each element with arguments of its own, and a text for a result. */
+static void texts(farcall_client *client)
+{
+    struct told told = {.stop = -1};
+    farcall_routine *greet = found(client, "greet");
+    farcall_argument each[6];
+    farcall_map_options options = {.size = sizeof options, .done = tell, .context = &told};
+    farcall_error *error;
+    int i;
+    memset(each, 0, sizeof each);
     options.window = 1;
     for (i = 0; i < 3; i++) {
         each[2 * i].kind = FARCALL_TEXT;
@@ -187,12 +202,8 @@ static void failures(farcall_client *client)
         each[2 * i].value.text.bytes = FARCALL_NUL_TERMINATED;
     }
     CHECK_OK(farcall_map(greet, 3, each, NULL, 2, &options, NULL, &error), error);
-
     CHECK(told.ended == 3 && told.last == 2 && strcmp(told.text, "hello, Ada") == 0);
-    farcall_routine_free(add);
     farcall_routine_free(greet);
-    farcall_routine_free(pause);
-    farcall_routine_free(join);
 }
 
 /* What bindings do: numbers apart from results, and calls that nobody waits for. */
@@ -238,7 +249,7 @@ static void farm(farcall_client *client)
         FARCALL_INVALID_ARGUMENT, "no place for outcomes");
     farcall_farm_free(farm);
     farcall_farm_free(NULL);
-    /* What is under way is cancelled. */
+    /* What is running is cancelled. */
     arguments[0].kind = FARCALL_REAL;
     arguments[0].value.real = 30;
     arguments[1].kind = FARCALL_UNSET;
@@ -257,7 +268,9 @@ int main(void)
     farcall_server *server = check_begin(&client);
     numbers(client);
     arrays(client);
+    refusals(client);
     failures(client);
+    texts(client);
     farm(client);
     return check_end(server, client);
 }

@@ -18,9 +18,12 @@ def squares(results):
 
 def test_numbers_of_lists_ranges_generators_and_arrays(server):
     wanted = [float(n) ** 2 for n in range(300)]
-    for given in (range(300), [float(n) for n in range(300)], (n for n in range(300)),
-                  np.arange(300.0), np.arange(600.0)[::2] / 2, np.arange(300), list(np.arange(300.0)),
-                  [n if n % 2 else float(n) for n in range(300)], map(np.float32, range(300))):  # fmt: skip
+    forms = (
+        range(300), [float(n) for n in range(300)], (n for n in range(300)), np.arange(300.0),
+        np.arange(600.0)[::2] / 2, np.arange(300), list(np.arange(300.0)),
+        [n if n % 2 else float(n) for n in range(300)], map(np.float32, range(300)),
+    )  # fmt: skip
+    for given in forms:
         assert squares(server.map("square", given)) == wanted
     assert squares(server.map(server.square, x=[3])) == [9]
     assert squares(server.map(server.square, [])) == []
@@ -119,12 +122,16 @@ def test_wrong_routines_and_options(server, farcall):
         server.map("square", [1], z=2)
     with pytest.raises(farcall.WrongType, match="passed twice"):
         server.map("square", [1], x=[2])
-    for window, kind in ((0, farcall.InvalidArgument), (-1, farcall.InvalidArgument),
-                         (1.5, farcall.WrongType), ("all", farcall.WrongType), (True, farcall.InvalidArgument)):  # fmt: skip
+    windows = {0: farcall.InvalidArgument, -1: farcall.InvalidArgument, 1.5: farcall.WrongType,
+               "all": farcall.WrongType, True: farcall.InvalidArgument}  # fmt: skip
+    for window, kind in windows.items():
         with pytest.raises(kind, match="window="):
             server.map("square", [1], window=window)
-    for wrong in (dict(order=1), dict(errors="ignore"), dict(progress=3), dict(out=np.ones(1)),
-                  dict(inplace=True), dict(on_output=print), dict(timeout=-1), dict(cores=0)):  # fmt: skip
+    mistakes = (
+        dict(order=1), dict(errors="ignore"), dict(progress=3), dict(out=np.ones(1)),
+        dict(inplace=True), dict(on_output=print), dict(timeout=-1), dict(cores=0),
+    )  # fmt: skip
+    for wrong in mistakes:
         with pytest.raises(farcall.InvalidArgument):
             server.map("square", [1], **wrong)
     # Options that are called like parameters have an underscore.
@@ -148,7 +155,7 @@ def test_an_element_that_fails(server, farcall):
     with pytest.raises(farcall.WrongType, match="a real number") as raised:
         next(results)
     assert raised.value.element == 2
-    assert list(results) == [], "it is over"
+    assert list(results) == [], "it has ended"
     infos = server.map("dgesv", np.array([np.eye(2), np.zeros((2, 2))]), np.ones(2))
     assert [r.info for r in infos] == [0, 1]
 

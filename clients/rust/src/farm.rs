@@ -1,7 +1,7 @@
-//! Many calls of one routine under way, each for one element of something: task farming.
+//! Many running calls of one routine, each for one element of something: task farming.
 //!
 //! A farm starts calls one after the other and tells of those that have ended, in the order in which
-//! they end. Nothing runs beside it: whoever asks for the next outcome reads the connections, as for
+//! they end. Nothing runs beside it: the thread that asks for the next outcome reads the connections, as for
 //! any call. Its calls are told to nobody else, so that it goes beside event loops and futures of the
 //! same client.
 
@@ -28,7 +28,7 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 /// How often calls are looked at that go on after they were told of: nobody tells of room at a server.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Calls of one routine under way. Dropping it asks the servers to end them, unless they are kept, and
+/// Running calls of one routine. Dropping it asks the servers to end them, unless they are kept, and
 /// waits for nothing.
 pub struct Farm {
     routine: Routine,
@@ -36,7 +36,7 @@ pub struct Farm {
     number: u32,
     /// By their numbers.
     calls: FxHashMap<u64, Begun>,
-    /// When the time of which call is over, the first in front; also of calls that are over already.
+    /// When which call times out, the first in front; also of calls that have ended already.
     deadlines: VecDeque<(Instant, u64)>,
     /// Numbers of calls of which there is something to tell.
     told: VecDeque<u64>,
@@ -87,7 +87,7 @@ impl Farm {
 
     /// Starts the call for an element, with arguments as for [`Routine::call_positional`]; false if no
     /// server is found for it within `wait`, or none has room for one more. While calls of this farm
-    /// are under way, it does not wait for room: their outcomes make some. What is wrong with the
+    /// are running, it does not wait for room: their outcomes make some. What is wrong with the
     /// arguments is the outcome of that call.
     ///
     /// It may leave with later ones: [`Farm::send`] has it leave at once.
@@ -143,7 +143,7 @@ impl Farm {
     }
 
     /// The outcome of one that has ended; waits for at most `timeout` (`None`: for ever). `None` if
-    /// none has by then, or none is under way. Functions that calls pass run meanwhile.
+    /// none has by then, or none is running. Functions that calls pass run meanwhile.
     pub fn next(&mut self, timeout: Option<Duration>) -> Option<Outcome> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if timeout == Some(Duration::ZERO) {
@@ -207,7 +207,7 @@ impl Farm {
         Some(Outcome { element, results })
     }
 
-    /// The first of those whose time is over, if it is.
+    /// The first of those that have timed out.
     fn overdue(&mut self) -> Option<Outcome> {
         loop {
             let (moment, number) = *self.deadlines.front()?;

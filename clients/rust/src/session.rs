@@ -275,7 +275,7 @@ impl Session {
         self.stands.load(Ordering::Relaxed)
     }
 
-    /// The number of an announced call that is over, of those that this audience is told of. `None`
+    /// The number of an announced call that has ended, of those that this audience is told of. `None`
     /// when the deadline passed.
     pub fn next_finished(
         &self,

@@ -23,7 +23,7 @@ impl State {
         let mut answers = Vec::new();
         if self.caller.is_ready() && self.knows_interface(patience, now)? {
             for (index, number) in std::mem::take(&mut self.waiting) {
-                let terms = Terms { announced: Audience::Everybody, ..Terms::default() };
+                let terms = Terms::announced();
                 if let Err(error) = self.caller.open(index, number, None, terms) {
                     answers.push((index, Err(error)));
                 }

@@ -14,7 +14,7 @@ pub enum Audience {
     /// Who has it asks for it.
     #[default]
     Nobody,
-    /// Whoever asks for the next one.
+    /// Every program that asks for the next one.
     Everybody,
     /// Those that have this farm alone: its calls are nobody else's business.
     Farm(u32),
@@ -27,7 +27,7 @@ pub struct Announced {
     /// Their order. A number that is not to be told any more is left out when its turn comes.
     line: VecDeque<u64>,
     /// Calls of farms. One that has news and then ends may stand there twice: a farm knows which
-    /// of its calls are under way.
+    /// of its calls are running.
     farms: FxHashMap<u32, VecDeque<u64>>,
 }
 

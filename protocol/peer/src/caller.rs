@@ -3,11 +3,10 @@
 mod asking;
 pub mod callbacks;
 mod ending;
+mod farming;
 mod keeping;
 mod opening;
 mod resuming;
-
-use std::collections::VecDeque;
 
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Result, SeededRandom};
 use farcall_call::{Channels, Connection, Event, Place, Transmit};
@@ -37,7 +36,7 @@ pub struct Setup {
 /// How a call is made, as far as this end needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Whom [`Caller::next_announced`] tells of its end and of its news.
+    /// Who hears of its end and of its news by [`Caller::next_announced`].
     pub announced: Audience,
     /// Whether the peer is to tell something while the call is under way.
     pub has_news: bool,
@@ -45,6 +44,13 @@ pub struct Terms {
     pub passes_functions: bool,
     /// Whether it may run twice: it is opened again when the peer has lost it.
     pub is_idempotent: bool,
+}
+
+impl Terms {
+    /// Those of a call that everybody is told of.
+    pub fn announced() -> Terms {
+        Terms { announced: Audience::Everybody, ..Terms::default() }
+    }
 }
 
 /// A call that is not open, or not yet: its interface is fetched first.
@@ -403,16 +409,6 @@ impl<A: Application> Caller<A> {
     /// of, in order. Everybody is told of each once.
     pub fn next_announced(&mut self, audience: Audience) -> Option<u64> {
         self.announced.next(audience)
-    }
-
-    /// The numbers of all calls of a farm that have ended or have news, in order.
-    pub fn take_farmed(&mut self, farm: u32, told: &mut VecDeque<u64>) {
-        self.announced.take_farmed(farm, told);
-    }
-
-    /// A farm is told of its calls from now on, or no more.
-    pub fn tell_farm(&mut self, farm: u32, is_told: bool) {
-        self.announced.tell_farm(farm, is_told);
     }
 
     /// The outcome of a call is there for its owner.

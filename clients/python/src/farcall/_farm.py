@@ -43,7 +43,7 @@ class Farm:
         # Pieces that no room was found for yet.
         self.waiting: Deque[Any] = collections.deque()
         self.begun = self.under_way = 0
-        # Of calls with arguments of their own: what these point to, until they are over.
+        # Of calls with arguments of their own: what these point to, until they end.
         self._held: Dict[int, Prepared] = {}
         # Outcomes that no call has, since its arguments were refused.
         self._refused: List[Tuple[int, Any]] = []
@@ -124,7 +124,7 @@ class Farm:
         return taken_ones
 
     def close(self) -> None:
-        """Ends the calls that are under way."""
+        """Ends the calls that run."""
         place, self._place = self._place, None
         if place is not None:
             lib.farcall_place_clear(pointer_to(place))
@@ -225,7 +225,7 @@ class _Calls:
         return block
 
     def taken(self, started: int) -> Dict[int, Prepared]:
-        """What was started, by element: it is to be held until it is over."""
+        """What was started, by element: it is to be held until it ends."""
         begin, self._offset = self._offset, self._offset + started
         first = self.first - started
         return dict(enumerate(self._prepared[begin : self._offset], first))

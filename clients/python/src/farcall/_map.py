@@ -1,5 +1,5 @@
 """Task farming: a routine called once for each element of iterables or stacked arrays, as many calls
-under way as there is room for, and the core told of many at a time."""
+running as there is room for, and the core told of many at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._results import Results
 if TYPE_CHECKING:
     from ._routine import Routine
 
-# Elements that are under way, or wait for their turn, where nothing else is said: more than the
+# Elements that are running, or wait for their turn, where nothing else is said: more than the
 # processors of a large site.
 WINDOW = 1024
 # Bytes of their arrays, where nothing else is said; but never fewer elements than that.
@@ -49,8 +49,8 @@ class _Raised:
 class Map:
     """The results of `Server.map`: an iterator, and for `async for`.
 
-    Nothing is called before the first result is asked for. Whoever asks for no more (`break`, an
-    exception, `close`) has the calls that are under way cancelled, unless they have `keep`.
+    Nothing is called before the first result is asked for. A program that asks for no more (`break`, an
+    exception, `close`) has the calls that run cancelled, unless they have `keep`.
     """
 
     def __init__(self, routine: Routine, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class Map:
             raise StopAsyncIteration from None
 
     def close(self) -> None:
-        """Cancels the calls that are under way, unless they have `keep`; there are no more
+        """Cancels the calls that run, unless they have `keep`; there are no more
         results."""
         self._is_over = True
         with self._lock:
@@ -249,7 +249,7 @@ def _flag(routine: Routine, option: str, value: Any) -> bool:
 
 
 def _window(routine: Routine, given: Any) -> int:
-    """Elements under way at a time; 0 where nothing is said."""
+    """Elements that run at a time; 0 where nothing is said."""
     if given is None:
         return 0
     advice = "give a whole number above 0, or None"

@@ -126,7 +126,7 @@ class Server(Namespace["Found"]):
         Args:
             routine: a routine of this server, or its name.
             order: False to get results as they come; in the order of the elements by default.
-            window: elements that are under way, or wait for their turn, at most; by default 1024,
+            window: elements that are running, or wait for their turn, at most; by default 1024,
                 and 256 MiB of arrays.
             progress: True for a bar; or a function that is given a `farcall.Progress`.
             errors: "raise" ends it with the first call that fails; "return" gives the exceptions

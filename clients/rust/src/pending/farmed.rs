@@ -8,7 +8,7 @@ use super::{LAST_WORD, PendingCall};
 use crate::results::Outputs;
 
 impl PendingCall {
-    /// When its owner hears that its time is over, whatever the server does.
+    /// When its owner hears that it timed out, even if the server says nothing.
     pub(crate) fn last_moment(&self) -> Option<Instant> {
         let deadline = self.deadline?;
         Some(deadline.checked_add(LAST_WORD).unwrap_or(deadline))

@@ -48,7 +48,7 @@ pub struct Conditions {
     pub deadline: Option<Instant>,
     /// How long its routine may run, if that is bounded.
     pub run_timeout: Option<Duration>,
-    /// Whom [`Session::next_finished`] tells of its end.
+    /// Who hears of its end by [`Session::next_finished`].
     pub announced: Audience,
     /// What the server is to tell of the call: bits of [`farcall_wire::wants`].
     pub wants: u8,

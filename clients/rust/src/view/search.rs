@@ -25,8 +25,8 @@ enum State {
 }
 
 impl Search {
-    /// Begins one, in a thread that ends with it. `call` is to be announced then to whom it
-    /// concerns.
+    /// Begins one, in a thread that ends with it. `call` is to be announced then to its
+    /// audience.
     pub fn begin(view: &Arc<View>, wanted: Wanted, call: Option<(Audience, u64)>) -> Arc<Search> {
         let search = Arc::new(Search {
             state: Mutex::new(State::Going),

@@ -88,7 +88,7 @@ impl Conversation {
                 self.caller.open(number(index), call, id, terms)?;
             }
             ["seek", index, id] => {
-                let terms = Terms { announced: Audience::Everybody, ..Terms::default() };
+                let terms = Terms::announced();
                 self.sought.insert(number(index));
                 self.caller.seek(number(index), CallId([number(id) as u8; 16]), terms, ())?;
             }
