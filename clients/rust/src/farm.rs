@@ -16,11 +16,10 @@ use rustc_hash::FxHashMap;
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::client::CallOptions;
-use crate::pending::PendingCall;
+use crate::pending::{Farmed, PendingCall};
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::earlier;
-use crate::view::Waits;
 
 /// Each farm of this process has a number of its own.
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -107,13 +106,13 @@ impl Farm {
         passed.label =
             self.options.label.as_ref().map(|label| Arc::from(format!("{label}[{element}]")));
         let room = if self.calls.is_empty() { wait } else { Duration::ZERO };
-        let waits = Waits { server: Some(wait), room: Some(room) };
-        let opened = PendingCall::open_for(
+        let opened = PendingCall::open(
             self.routine.client.clone(),
             &self.routine.contract,
             passed,
             &self.options,
-            (Audience::Farm(self.number), waits),
+            Some(wait),
+            Some(Farmed { farm: self.number, room }),
         );
         match opened {
             Ok(Some(call)) => {

@@ -17,7 +17,8 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
-use crate::view::{Apart, Place, Placed, Server, Waits, hinting, open_placed};
+use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
+pub(crate) use farmed::Farmed;
 pub use news::News;
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
@@ -27,15 +28,25 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 /// Arguments that are NULL, and are named.
 const NULLS_SHOWN: usize = 5;
 
+/// Who hears of a call.
+fn audience_of(options: &CallOptions, farmed: &Option<Farmed>) -> Audience {
+    match farmed {
+        Some(farmed) => Audience::Farm(farmed.farm),
+        None if options.announced => Audience::Everybody,
+        None => Audience::Nobody,
+    }
+}
+
 fn conditions(
     options: &CallOptions,
+    announced: Audience,
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
     Conditions {
         deadline,
         run_timeout: options.run_timeout,
-        announced: if options.announced { Audience::Everybody } else { Audience::Nobody },
+        announced,
         wants: options.wants(),
         keep,
         on: options.on,
@@ -74,40 +85,32 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Opens a call; `None` when the server does not take one more within `wait`.
+    /// Opens a call; `None` when the server does not take one more within `wait`. A farm's has its
+    /// label already, and does not wait for room as long as for a server.
     pub(crate) fn open(
         client: Client,
         contract: &Arc<Contract>,
         mut passed: Passed,
         options: &CallOptions,
         wait: Option<Duration>,
+        farmed: Option<Farmed>,
     ) -> Result<Option<PendingCall>> {
-        let audience = if options.announced { Audience::Everybody } else { Audience::Nobody };
-        passed.label = options.label.clone();
-        PendingCall::open_for(client, contract, passed, options, (audience, Waits::each(wait)))
-    }
-
-    /// The same of a call whose end this audience is told of, and which has its label.
-    #[inline(always)]
-    pub(crate) fn open_for(
-        client: Client,
-        contract: &Arc<Contract>,
-        mut passed: Passed,
-        options: &CallOptions,
-        (audience, waits): (Audience, Waits),
-    ) -> Result<Option<PendingCall>> {
+        if farmed.is_none() {
+            passed.label = options.label.clone();
+        }
         contract.fill_left_out(&mut passed.arguments);
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
-        let conditions = Conditions { announced: audience, ..conditions(options, deadline, keep) };
+        let conditions = conditions(options, audience_of(options, &farmed), deadline, keep);
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
+        let room = farmed.map_or(wait, |farmed| Some(farmed.room));
         let (place, number) = if contract.placing.is_some() || options.at.is_some() {
-            let opened = open_placed(&client, contract, &mut asked, options, waits)?;
+            let opened = open_placed(&client, contract, &mut asked, options, (wait, room))?;
             let Some((place, number)) = opened else { return Ok(None) };
             (Some(place), number)
         } else {
-            let opened = client.session().open(contract, &mut asked, None, waits.room)?;
+            let opened = client.session().open(contract, &mut asked, None, room)?;
             let Some(number) = opened else { return Ok(None) };
             (None, number)
         };
@@ -159,7 +162,7 @@ impl PendingCall {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
         let keep = Some((id, None));
-        let conditions = conditions(options, deadline, keep);
+        let conditions = conditions(options, audience_of(options, &None), deadline, keep);
         let until = earlier(deadline, now.checked_add(patience));
         let late = || {
             Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)

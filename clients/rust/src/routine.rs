@@ -265,11 +265,12 @@ impl Routine {
     ) -> Result<Option<PendingCall>> {
         // SAFETY: the caller's promise.
         let passed = unsafe { Passed::borrowed(arguments, destinations) };
-        PendingCall::open(self.client.clone(), &self.contract, passed, options, Some(wait))
+        PendingCall::open(self.client.clone(), &self.contract, passed, options, Some(wait), None)
     }
 
     fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {
-        let opened = PendingCall::open(self.client.clone(), &self.contract, passed, options, None)?;
+        let opened =
+            PendingCall::open(self.client.clone(), &self.contract, passed, options, None, None)?;
         opened.ok_or_else(|| Error::internal("call", "the wait for a free place ended early"))
     }
 }

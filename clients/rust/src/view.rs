@@ -33,7 +33,7 @@ pub use finding::{Place, Placed};
 pub use hint::hinting;
 pub use members::{ByServer, Unanswered};
 pub use moving::Apart;
-pub use opening::{Waits, open_placed};
+pub use opening::open_placed;
 use outcomes::Outcomes;
 pub use placing::Placing;
 use search::Search;

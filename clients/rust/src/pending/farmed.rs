@@ -1,11 +1,20 @@
 //! What a farm asks of its calls.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use farcall_base::Result;
 
 use super::{LAST_WORD, PendingCall};
 use crate::results::Outputs;
+
+/// How a call of a farm is opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Farmed {
+    /// The farm's number.
+    pub farm: u32,
+    /// How long to wait while the server takes no more calls.
+    pub room: Duration,
+}
 
 impl PendingCall {
     /// When its owner hears that it timed out, even if the server says nothing.

@@ -195,7 +195,10 @@ impl Session {
             }
             conditions.within = self.within();
             deadline = conditions.deadline;
-            is_farmed = matches!(conditions.announced, Audience::Farm(_));
+            if let Audience::Farm(farm) = conditions.announced {
+                is_farmed = true;
+                self.tell_farm(farm, true);
+            }
         }
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;

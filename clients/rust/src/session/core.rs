@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::{QUEUE_BYTES, Received};
-use farcall_peer::{Audience, OpenCall};
+use farcall_peer::OpenCall;
 
 use super::asked::Call;
 use super::flight::InFlight;
@@ -27,9 +27,6 @@ impl Core {
         let number = number.unwrap_or(self.next_number);
         let id = conditions.keep.map(|(id, _)| id);
         let terms = terms(&conditions, Some(&contract));
-        if let Audience::Farm(farm) = conditions.announced {
-            self.caller.tell_farm(farm, true);
-        }
         self.caller.open(
             number,
             Call { contract, passed, conditions, is_to_stay: id.is_some(), clock: None, number },

@@ -14,43 +14,28 @@ use crate::session::Conditions;
 /// Servers that a call is tried at before it is open anywhere.
 const MOVES_MAX: usize = 16;
 
-/// How long a call is waited for that cannot be opened yet; `None` is for ever.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits {
-    /// Until a server is found for it.
-    pub server: Option<Duration>,
-    /// While as many are open as the server takes.
-    pub room: Option<Duration>,
-}
-
-impl Waits {
-    /// The same for both.
-    pub fn each(wait: Option<Duration>) -> Waits {
-        Waits { server: wait, room: wait }
-    }
-}
-
-/// Opens a call where it is to run; `None` where there is no server, or no room, in that time.
+/// Opens a call where it is to run; `None` where there is no server within `wait`, or no room within
+/// `room`.
 #[inline(never)]
 pub fn open_placed(
     client: &Client,
     contract: &Arc<Contract>,
     asked: &mut Option<(Passed, Conditions)>,
     options: &CallOptions,
-    waits: Waits,
+    (wait, room): (Option<Duration>, Option<Duration>),
 ) -> Result<Option<(Place, u64)>> {
     let mut without = Vec::new();
     loop {
         let gone = || Error::internal("call", "its arguments are gone");
         let (passed, conditions) = asked.as_mut().ok_or_else(gone)?;
-        let until = (conditions.deadline, waits.server);
+        let until = (conditions.deadline, wait);
         let place = client.place(contract, &passed.arguments, options, &without, until)?;
         let Some(place) = place else { return Ok(None) };
         place.tell(conditions);
         if let Some((id, _)) = &mut conditions.keep {
             *id = hinting(*id, place.elsewhere(client));
         }
-        match (place.session.open(contract, asked, None, waits.room), &place.placed) {
+        match (place.session.open(contract, asked, None, room), &place.placed) {
             (Ok(number), _) => return Ok(number.map(|number| (place, number))),
             // That connection is gone, and nothing of the call has left.
             (Err(error), Some(placed)) if placed.is_movable && asked.is_some() => {
