@@ -397,7 +397,7 @@ impl Client {
     }
 
     fn collect(&mut self) {
-        while let Some(number) = self.caller.next_announced(Audience::Everybody) {
+        while let Some(number) = self.caller.next_announced(Audience::EVERYBODY) {
             if number & SOUGHT != 0
                 && let Some(Err(error)) = self.caller.found(number)
             {

@@ -132,28 +132,6 @@ def test_maps_use_all_servers_and_ask_seldom(world):
     assert {one.server for one in paused} <= set(members) and time.monotonic() - begin < 20
 
 
-def test_a_server_of_several_may_go_while_a_map_runs(farcall, world, tmp_path):
-    """What ran there has failed, since it may not run twice; what did not runs elsewhere."""
-    meta, *members = world
-    third = Server(tmp_path, "third", "--join", meta.address, BEHAVIOUR)
-    with third as address:
-        until = time.monotonic() + 60
-        while servers_of(farcall, meta) < 3:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        results = meta.map("pause", [0.05] * 200, errors="return", order=False)
-        outcomes, ran = [], set()
-        for one in results:
-            outcomes.append(one)
-            ran.add(getattr(one, "server", None))
-            if address in ran and third._process.poll() is None:
-                third._process.kill()
-        assert sorted(one.element for one in outcomes) == list(range(200))
-        failed = [one for one in outcomes if isinstance(one, farcall.Error)]
-        assert all(isinstance(one, ConnectionError) for one in failed) and len(failed) < 100
-        assert ran > set(members)
-
-
 def test_a_call_is_bound_by_name(world, farcall):
     meta, *members = world
     for member in members:
@@ -212,3 +190,25 @@ def test_kept_calls_of_all_servers_are_listed_and_silent_ones_are_named(
     with pytest.warns(UserWarning, match="did not say which calls it keeps") as warned:
         assert not meta.kept()
     assert gone in str(warned[0].message) and warned[0].filename == __file__
+
+
+def test_a_server_of_several_may_go_while_a_map_runs(farcall, world, tmp_path):
+    """What ran there has failed, since it may not run twice; what did not runs elsewhere."""
+    meta, *members = world
+    third = Server(tmp_path, "third", "--join", meta.address, BEHAVIOUR)
+    with third as address:
+        until = time.monotonic() + 60
+        while servers_of(farcall, meta) < 3:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        results = meta.map("pause", [0.05] * 200, errors="return", order=False)
+        outcomes, ran = [], set()
+        for one in results:
+            outcomes.append(one)
+            ran.add(getattr(one, "server", None))
+            if address in ran and third._process.poll() is None:
+                third._process.kill()
+        assert sorted(one.element for one in outcomes) == list(range(200))
+        failed = [one for one in outcomes if isinstance(one, farcall.Error)]
+        assert all(isinstance(one, ConnectionError) for one in failed) and len(failed) < 100
+        assert ran > set(members)

@@ -353,7 +353,7 @@ impl Client {
     /// `ConnectionLost` when no call is left and the connection is gone.
     pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.next_finished_of(Audience::Everybody, deadline)
+        self.next_finished_of(Audience::EVERYBODY, deadline)
     }
 
     /// The same of the calls that this audience is told of.

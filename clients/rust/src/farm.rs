@@ -32,7 +32,8 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Farm {
     routine: Routine,
     options: CallOptions,
-    number: u32,
+    /// Who is told of its calls.
+    audience: Audience,
     /// By their numbers.
     calls: FxHashMap<u64, Begun>,
     /// When which call times out, the first in front; also of calls that have ended already.
@@ -65,7 +66,7 @@ impl Farm {
         Farm {
             routine: routine.clone(),
             options,
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            audience: Audience::farm(NEXT.fetch_add(1, Ordering::Relaxed)),
             calls: FxHashMap::default(),
             deadlines: VecDeque::new(),
             told: VecDeque::new(),
@@ -112,7 +113,7 @@ impl Farm {
             passed,
             &self.options,
             Some(wait),
-            Some(Farmed { farm: self.number, room }),
+            Some(Farmed { farm: self.audience, room }),
         );
         match opened {
             Ok(Some(call)) => {
@@ -162,8 +163,7 @@ impl Farm {
             let again = (!self.unsettled.is_empty()).then(|| Instant::now() + LOOK);
             let deadline = self.deadlines.front().map(|(moment, _)| *moment);
             let wait = earlier(earlier(until, deadline), again);
-            let audience = Audience::Farm(self.number);
-            match self.routine.client.next_finished_of(audience, wait) {
+            match self.routine.client.next_finished_of(self.audience, wait) {
                 Ok(Some(number)) => self.told.push_back(number),
                 Ok(None) if until.is_some_and(|until| until <= Instant::now()) => return None,
                 Ok(None) => self.told.extend(self.unsettled.drain(..)),
@@ -178,7 +178,7 @@ impl Farm {
             return Some(Outcome { element, results: Err(error) });
         }
         if self.told.is_empty() {
-            self.routine.client.view().take_farmed(self.number, &mut self.told);
+            self.routine.client.view().take_farmed(self.audience, &mut self.told);
         }
         while let Some(number) = self.told.pop_front() {
             if let Some(outcome) = self.collect(number) {
@@ -231,6 +231,6 @@ impl Farm {
 impl Drop for Farm {
     fn drop(&mut self) {
         self.calls.clear();
-        self.routine.client.view().forget_farm(self.number);
+        self.routine.client.view().forget_farm(self.audience);
     }
 }

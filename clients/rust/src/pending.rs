@@ -31,9 +31,9 @@ const NULLS_SHOWN: usize = 5;
 /// Who hears of a call.
 fn audience_of(options: &CallOptions, farmed: &Option<Farmed>) -> Audience {
     match farmed {
-        Some(farmed) => Audience::Farm(farmed.farm),
-        None if options.announced => Audience::Everybody,
-        None => Audience::Nobody,
+        Some(farmed) => farmed.farm,
+        None if options.announced => Audience::EVERYBODY,
+        None => Audience::NOBODY,
     }
 }
 

@@ -283,7 +283,7 @@ impl Session {
         deadline: Option<Instant>,
     ) -> Result<Option<u64>> {
         let next = self.wait_until(deadline, |core| core.caller.next_announced(audience));
-        if audience == Audience::Everybody {
+        if audience == Audience::EVERYBODY {
             self.tell(&mut self.lock());
         }
         next
@@ -300,7 +300,7 @@ impl Session {
             let next = core.caller.next_announced(audience);
             (next.is_some() || has_others.load(Ordering::Relaxed)).then_some(next)
         });
-        if audience == Audience::Everybody {
+        if audience == Audience::EVERYBODY {
             self.tell(&mut self.lock());
         }
         next

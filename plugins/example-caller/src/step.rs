@@ -29,7 +29,7 @@ impl State {
                 }
             }
         }
-        while let Some(index) = self.caller.next_announced(Audience::Everybody) {
+        while let Some(index) = self.caller.next_announced(Audience::EVERYBODY) {
             answers.extend(self.caller.take_finished(index).map(|outcome| (index, outcome)));
         }
         Ok(answers)

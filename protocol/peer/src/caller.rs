@@ -49,7 +49,7 @@ pub struct Terms {
 impl Terms {
     /// Those of a call that everybody is told of.
     pub fn announced() -> Terms {
-        Terms { announced: Audience::Everybody, ..Terms::default() }
+        Terms { announced: Audience::EVERYBODY, ..Terms::default() }
     }
 }
 

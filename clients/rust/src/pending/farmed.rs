@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use farcall_base::Result;
+use farcall_peer::Audience;
 
 use super::{LAST_WORD, PendingCall};
 use crate::results::Outputs;
@@ -10,8 +11,8 @@ use crate::results::Outputs;
 /// How a call of a farm is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Farmed {
-    /// The farm's number.
-    pub farm: u32,
+    /// The farm.
+    pub farm: Audience,
     /// How long to wait while the server takes no more calls.
     pub room: Duration,
 }

@@ -195,9 +195,9 @@ impl Session {
             }
             conditions.within = self.within();
             deadline = conditions.deadline;
-            if let Audience::Farm(farm) = conditions.announced {
-                is_farmed = true;
-                self.tell_farm(farm, true);
+            is_farmed = conditions.announced.is_farm();
+            if is_farmed {
+                self.tell_farm(conditions.announced, true);
             }
         }
         if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
@@ -223,13 +223,13 @@ impl Session {
     }
 
     /// A farm is told of its calls from now on, or no more.
-    pub fn tell_farm(&self, farm: u32, is_told: bool) {
+    pub fn tell_farm(&self, farm: Audience, is_told: bool) {
         self.lock().caller.tell_farm(farm, is_told);
     }
 
     /// Appends the numbers of all calls of a farm of which there is something to tell; receives
     /// nothing.
-    pub fn take_farmed(&self, farm: u32, told: &mut VecDeque<u64>) {
+    pub fn take_farmed(&self, farm: Audience, told: &mut VecDeque<u64>) {
         self.lock().caller.take_farmed(farm, told);
     }
 

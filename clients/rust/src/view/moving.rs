@@ -217,7 +217,7 @@ impl PendingCall {
             ..Wanted::new(&self.contract, demand, asked.1.deadline)
         };
         let audience = asked.1.announced;
-        let call = (audience != Audience::Nobody).then_some((audience, self.number));
+        let call = (audience != Audience::NOBODY).then_some((audience, self.number));
         let search = Search::begin(view, wanted, call);
         lock(&view.moving).insert(self.number, Arc::downgrade(&search));
         self.apart().moving = Some(Moving { asked: Some(asked), search, found: None });

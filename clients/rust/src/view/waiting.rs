@@ -62,7 +62,7 @@ impl Bell {
         let mut numbers = lock(&self.numbers);
         let place = numbers.iter().position(|(whose, _)| *whose == audience)?;
         let next = numbers.remove(place).map(|(_, number)| number);
-        if numbers.iter().all(|(whose, _)| *whose != Audience::Everybody) {
+        if numbers.iter().all(|(whose, _)| *whose != Audience::EVERYBODY) {
             self.descriptor.get().into_iter().for_each(silence);
         }
         next
@@ -97,7 +97,7 @@ impl View {
     pub fn announce(&self, audience: Audience, number: u64) {
         lock(&self.bell.numbers).push_back((audience, number));
         self.is_plural.store(true, Ordering::Relaxed);
-        if audience == Audience::Everybody {
+        if audience == Audience::EVERYBODY {
             self.bell.join(&self.home_session);
             self.bell.ring();
         }
@@ -144,15 +144,15 @@ impl View {
     }
 
     /// A farm has ended.
-    pub fn forget_farm(&self, farm: u32) {
-        let is_other = |(whose, _): &(Audience, u64)| *whose != Audience::Farm(farm);
+    pub fn forget_farm(&self, farm: Audience) {
+        let is_other = |(whose, _): &(Audience, u64)| *whose != farm;
         lock(&self.bell.numbers).retain(is_other);
         self.all_sessions().iter().for_each(|session| session.tell_farm(farm, false));
     }
 
     /// Appends the numbers of all calls of a farm of which there is something to tell, as far as that
     /// was received.
-    pub fn take_farmed(&self, farm: u32, told: &mut VecDeque<u64>) {
+    pub fn take_farmed(&self, farm: Audience, told: &mut VecDeque<u64>) {
         if !self.is_plural() {
             return self.home_session.take_farmed(farm, told);
         }
@@ -180,7 +180,7 @@ impl View {
         self.watch_all();
         // No bell is rung for a farm: what another thread reads of its calls, it finds when it looks
         // again.
-        let pause = if audience == Audience::Everybody { PAUSE } else { SLICE_MAX };
+        let pause = if audience == Audience::EVERYBODY { PAUSE } else { SLICE_MAX };
         // A thread that waits for a connection sees to its heartbeat, which processing does not.
         let mut pulse = Duration::ZERO;
         loop {

@@ -79,7 +79,7 @@ impl Conversation {
                 let passes_functions = words.contains(&"functions");
                 let is_idempotent = words.contains(&"idempotent");
                 let terms = Terms {
-                    announced: Audience::Everybody,
+                    announced: Audience::EVERYBODY,
                     has_news: true,
                     passes_functions,
                     is_idempotent,
@@ -221,7 +221,7 @@ impl Conversation {
             self.question = None;
             self.said.push(format!("answer: {answer:?}"));
         }
-        while let Some(index) = self.caller.next_announced(Audience::Everybody) {
+        while let Some(index) = self.caller.next_announced(Audience::EVERYBODY) {
             if self.sought.remove(&index)
                 && let Some(found) = self.caller.found(index)
             {
