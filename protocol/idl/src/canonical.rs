@@ -60,6 +60,7 @@ pub(crate) mod parameter {
     pub const LOGICAL: i64 = 15;
     pub const RETURNED: i64 = 16;
     pub const CAPTURED: i64 = 17;
+    pub const GIVEN: i64 = 18;
 }
 
 /// Keys of a dimension.
@@ -83,6 +84,8 @@ pub(crate) mod implementation {
     pub const DISTRIBUTION: i64 = 9;
     /// Critical: an executable that does not know it would call such functions wrongly.
     pub const RETURNING_CALLBACKS: i64 = -1;
+    /// Critical: an executable that does not know it would leave such arrays' results behind.
+    pub const GIVEN_ARRAYS: i64 = -2;
 }
 
 /// Keys of a module and, where the words are the same, of a class and a routine.

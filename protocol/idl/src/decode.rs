@@ -161,6 +161,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             }
             key::CALLBACK => return Err(reader.error("a callback has a callback")),
             key::WHEN => it.when = Some(read_expression(reader, 0)?),
+            key::GIVEN => it.given = Some(read_expression(reader, 0)?),
             key::DEFAULT => it.default = Some(read_expression(reader, 0)?),
             key::CONSTANT => it.constant = reader.flag()?,
             key::DOC => it.doc = reader.text()?,
@@ -371,7 +372,7 @@ fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
             key::BACKEND => backend = reader.text()?,
             key::DISTRIBUTION => distribution = reader.list(read_coded)?,
             // The interface says which.
-            key::RETURNING_CALLBACKS => drop(reader.flag()?),
+            key::RETURNING_CALLBACKS | key::GIVEN_ARRAYS => drop(reader.flag()?),
             _ => return Ok(false),
         }
         Ok(true)

@@ -3,7 +3,8 @@
 
 use farcall_base::{Error, ErrorKind, Result, printable_line};
 
-use crate::evaluate::{Fault, Values, involved_beside, value_text};
+use crate::evaluate::{Fault, Values};
+use crate::fault::{involved_beside, value_text};
 use crate::interface::{Domain, ElementType, Parameter};
 use crate::scope::Scope;
 use crate::values::explain;

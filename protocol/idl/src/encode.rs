@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::canonical::{self, Coded, STRUCT_BASE, node};
 use crate::expression::Expression;
 use crate::interface::{
-    Class, Code, Dimension, Domain, ElementType, Field, Implementation, Interface, Module, Order,
-    Parameter, Routine, Shape, StructType,
+    Class, Code, Dimension, Domain, ElementType, Field, Interface, Module, Order, Parameter,
+    Routine, Shape, StructType,
 };
 
 /// The canonical encoding of an interface, as it travels to clients.
@@ -24,6 +24,13 @@ pub fn encode_interface(interface: &Interface) -> Vec<u8> {
 /// that holds an interface with this hash marshals correctly, whatever else was edited.
 pub fn contract_hash(interface: &Interface) -> [u8; 32] {
     Sha256::digest(interface_map(interface, Part::Contract)).into()
+}
+
+/// The hash that a call is opened with: the contract's, and of an interface with arrays that are
+/// only given under a condition one over these conditions, too. Whoever leaves out such an array
+/// says so that it may.
+pub fn call_hash(interface: &Interface) -> [u8; 32] {
+    Sha256::digest(interface_map(interface, Part::Call)).into()
 }
 
 /// The canonical encoding of a module with its implementations: what a server gives its
@@ -50,6 +57,8 @@ pub fn encode_module(module: &Module) -> Vec<u8> {
 enum Part {
     Whole,
     Contract,
+    /// The contract, and when arrays are given.
+    Call,
 }
 
 /// A map under construction: its entries, in ascending order of their keys.
@@ -213,6 +222,9 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
             map.number(key::CAPTURED, routines.into());
         }
     }
+    if part != Part::Contract {
+        map.option(key::GIVEN, parameter.given.as_ref(), put_expression);
+    }
     map.finish()
 }
 
@@ -305,12 +317,11 @@ fn routine_map(routine: &Routine) -> Vec<u8> {
     use canonical::routine as key;
     let mut map = Map::default();
     map.key(key::INTERFACE).extend(interface_map(&routine.interface, Part::Whole));
-    let returning = routine.interface.has_returning_callbacks();
-    map.key(key::IMPLEMENTATION).extend(implementation_map(&routine.implementation, returning));
+    map.key(key::IMPLEMENTATION).extend(implementation_map(routine));
     map.finish()
 }
 
-fn implementation_map(implementation: &Implementation, returning: bool) -> Vec<u8> {
+fn implementation_map(Routine { interface, implementation }: &Routine) -> Vec<u8> {
     use canonical::implementation as key;
     let mut map = Map::default();
     map.number(key::LANGUAGE, implementation.language.code());
@@ -336,7 +347,8 @@ fn implementation_map(implementation: &Implementation, returning: bool) -> Vec<u
     map.list(key::DISTRIBUTION, &implementation.distribution, |body, word| {
         put(body, |encoder| encoder.u64(word.code()).map(drop));
     });
-    map.flag(key::RETURNING_CALLBACKS, returning);
+    map.flag(key::RETURNING_CALLBACKS, interface.has_returning_callbacks());
+    map.flag(key::GIVEN_ARRAYS, interface.parameters.iter().any(|one| one.given.is_some()));
     map.finish()
 }
 

@@ -95,6 +95,9 @@ fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
     if let Some(when) = &parameter.when {
         notes.push(format!("only when {}", scope.expression_text(when)));
     }
+    if let Some(given) = &parameter.given {
+        notes.push(format!("read only when {}", scope.expression_text(given)));
+    }
     if !notes.is_empty() {
         let _ = write!(text, " ({})", notes.join("; "));
     }

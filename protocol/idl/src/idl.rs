@@ -104,6 +104,9 @@ pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
     if let Some(when) = &parameter.when {
         let _ = write!(text, " when {}", scope.expression_text(when));
     }
+    if let Some(given) = &parameter.given {
+        let _ = write!(text, " given when {}", scope.expression_text(given));
+    }
     if !parameter.unit.is_empty() {
         let _ = write!(text, " unit {}", quoted(&parameter.unit));
     }

@@ -2,11 +2,13 @@
 //! extents, and defaults (spec/idl.md, section 8). For callers that know their arrays' shapes:
 //! Python, the command line.
 
+mod leading;
 mod missing;
 mod report;
 mod sizes;
 pub(crate) mod solve;
 
+pub(crate) use leading::{is_only_leading, leading_uses};
 pub use sizes::complete_sizes;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -14,7 +16,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use crate::domain;
 use crate::evaluate::Values;
 use crate::expression::Expression;
-use crate::interface::{Dimension, ElementType, Interface, Mode, Parameter, Shape};
+use crate::interface::{Dimension, ElementType, Interface, Parameter, Shape};
 use crate::scalar::ScalarValue;
 use crate::scope::Scope;
 use crate::values::{Completed, default_value};
@@ -140,6 +142,10 @@ impl Values for Inference<'_> {
         self.value(parameter, element)?.float()
     }
 
+    fn complex(&self, parameter: u16, element: u64) -> Option<(f64, f64)> {
+        self.value(parameter, element)?.complex()
+    }
+
     fn length(&self, parameter: u16) -> Option<u64> {
         match self.given.get(usize::from(parameter))? {
             Given::Text(text) => Some(text.len() as u64),
@@ -250,6 +256,14 @@ impl<'a> Inference<'a> {
     fn is_present(&self, index: usize) -> Option<bool> {
         match &self.scope.parameters[index].when {
             Some(when) => when.try_integer(&self.completed()).ok().map(|value| value != 0),
+            None => Some(true),
+        }
+    }
+
+    /// Whether the routine reads an array; `None` while that depends on something unknown.
+    fn is_given(&self, index: usize) -> Option<bool> {
+        match &self.scope.parameters[index].given {
+            Some(given) => given.try_holds(&self.completed()).ok(),
             None => Some(true),
         }
     }
@@ -377,43 +391,6 @@ impl<'a> Inference<'a> {
         let scalars = self.known.into_iter().map(|known| known.map(|(value, _)| value)).collect();
         Ok(Arguments { scalars, lower_ranks: self.lower_ranks })
     }
-}
-
-/// The ranged dimensions whose size is exactly parameter `index`, with the arrays they belong to.
-pub(crate) fn leading_uses(
-    scope: Scope<'_>,
-    index: usize,
-) -> impl Iterator<Item = (usize, &Dimension)> {
-    let is_use = move |d: &&Dimension| {
-        // A written 0 is the size itself.
-        let ranged = d.end.as_ref().is_some_and(|end| *end != Expression::Integer(0));
-        ranged && matches!(d.size, Expression::Parameter(size) if usize::from(size) == index)
-    };
-    scope.parameters.iter().enumerate().flat_map(move |(number, parameter)| {
-        let dimensions = match &parameter.shape {
-            Shape::Array { dimensions, .. } => dimensions.as_slice(),
-            Shape::Scalar | Shape::Callback { .. } => &[],
-        };
-        dimensions.iter().filter(is_use).map(move |dimension| (number, dimension))
-    })
-}
-
-/// Whether parameter `index` is the size of ranged dimensions, and of arrays that travel occurs
-/// nowhere else.
-pub(crate) fn is_only_leading(scope: Scope<'_>, index: usize) -> bool {
-    let mentions = |e: &Expression| e.refers_to(&mut |one| usize::from(one) == index);
-    let uses = leading_uses(scope, index).count();
-    let mut elsewhere = 0;
-    for parameter in scope.parameters.iter().filter(|parameter| parameter.mode != Mode::Work) {
-        elsewhere += parameter.when.iter().filter(|e| mentions(e)).count();
-        if let Shape::Array { dimensions, .. } = &parameter.shape {
-            for d in dimensions {
-                let ranges = [&d.start, &d.end, &d.stride].into_iter().flatten();
-                elsewhere += ranges.chain([&d.size]).filter(|e| mentions(e)).count();
-            }
-        }
-    }
-    uses > 0 && elsewhere == uses
 }
 
 /// The value given for a scalar, in the domain of its type.

@@ -160,6 +160,9 @@ pub struct Parameter {
     /// `when`: the routine refers to the parameter only if this is not zero; otherwise nothing
     /// travels.
     pub when: Option<Expression>,
+    /// `given when`: the routine reads the INOUT array only if this is not zero; otherwise it comes
+    /// back alone. A real number, of scalars alone.
+    pub given: Option<Expression>,
     /// `= value` of an IN scalar that a caller may leave out; the value of a WORK scalar.
     pub default: Option<Expression>,
     /// `among`, `where`: the values allowed for an IN scalar; any where there is none.
@@ -387,42 +390,6 @@ pub struct Class {
     pub backend: String,
     /// Language of its code.
     pub language: Language,
-}
-
-impl Module {
-    /// Whether it has a routine that runs in several processes that MPI starts.
-    pub fn is_parallel(&self) -> bool {
-        self.routines.iter().any(|routine| routine.implementation.is_parallel())
-    }
-
-    /// Its routines with one process each, and those that MPI starts several of: a program is one
-    /// or the other. What has no routines is left out.
-    pub fn by_backend(self) -> Vec<Module> {
-        let empty = Module { routines: Vec::new(), ..self.clone() };
-        let (parallel, normal): (Vec<Routine>, Vec<Routine>) =
-            self.routines.into_iter().partition(|routine| routine.implementation.is_parallel());
-        let parts =
-            [normal, parallel].into_iter().map(|routines| Module { routines, ..empty.clone() });
-        let parts: Vec<Module> = parts.filter(|part| !part.routines.is_empty()).collect();
-        if parts.is_empty() { vec![empty] } else { parts }
-    }
-
-    /// The module as it is served: its classes' methods are routines `Class.method` behind the
-    /// others, in their order. The classes keep what their methods share.
-    pub fn with_methods(mut self) -> Module {
-        for class in &mut self.classes {
-            for mut method in std::mem::take(&mut class.methods) {
-                method.interface.name = format!("{}.{}", class.name, method.interface.name);
-                method.interface.class.clone_from(&class.name);
-                method.interface.class_doc.clone_from(&class.doc);
-                if method.implementation.backend == NORMAL {
-                    method.implementation.backend.clone_from(&class.backend);
-                }
-                self.routines.push(method);
-            }
-        }
-        self
-    }
 }
 
 /// A compiled IDL file.

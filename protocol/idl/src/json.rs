@@ -114,6 +114,7 @@ fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
         }
     }
     put(&mut map, "when", text(&parameter.when));
+    put(&mut map, "given", text(&parameter.given));
     put(&mut map, "default", text(&parameter.default));
     match &parameter.domain {
         Some(Domain::Characters(characters)) => put(&mut map, "among", text_value(characters)),

@@ -68,6 +68,8 @@ pub struct ArrayLayout {
     pub full_bytes: u64,
     /// Bytes that travel; 0 for a WORK array.
     pub transfer_bytes: u64,
+    /// Whether the routine reads it, if it is INOUT. What it does not read only comes back.
+    pub is_given: bool,
 }
 
 /// One dimension of one call: `0 <= start <= end <= size`, `stride >= 1`.
@@ -232,6 +234,15 @@ pub fn resolve_results_in(
 }
 
 impl ParameterLayout {
+    /// Where the bytes of `parameter`, which this is the layout of, go in the call: what is not
+    /// given comes back alone.
+    pub fn mode(&self, parameter: &Parameter) -> Mode {
+        match (parameter.mode, self) {
+            (Mode::InOut, ParameterLayout::Array(array)) if !array.is_given => Mode::Out,
+            (mode, _) => mode,
+        }
+    }
+
     fn full_bytes(&self) -> u64 {
         match self {
             ParameterLayout::Array(array) => array.full_bytes,
@@ -280,6 +291,14 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether the routine reads what the array holds before the call.
+    fn is_given(&self, parameter: &Parameter) -> Result<bool> {
+        let holds = |given: &Expression| {
+            given.try_holds(self.values).map_err(|fault| self.failed(fault, parameter))
+        };
+        parameter.given.as_ref().map_or(Ok(true), holds)
+    }
+
     /// Texts travel inside a message, whose length is bounded, and each costs its receiver far more
     /// than it has bytes: an interface may promise any number of empty ones.
     fn texts(&self, parameter: &Parameter, count: u64) -> Result<ParameterLayout> {
@@ -317,6 +336,7 @@ impl Resolver<'_> {
             element_bytes,
             full_bytes: 0,
             transfer_bytes: 0,
+            is_given: self.is_given(parameter)?,
         };
         array.full_bytes = if array.dimensions.iter().any(|d| d.size == 0) { 0 } else { extent };
         array.transfer_bytes =

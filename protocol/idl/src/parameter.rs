@@ -12,6 +12,7 @@ impl Parameter {
             element,
             shape: Shape::Scalar,
             when: None,
+            given: None,
             default: None,
             domain: None,
             constant: false,
@@ -30,9 +31,9 @@ impl Parameter {
         !self.returned && self.captured.is_none()
     }
 
-    /// Every expression of the parameter that a call evaluates: sizes, ranges, `when`, default.
+    /// Every expression of the parameter that a call evaluates: sizes, ranges, conditions, default.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.dimension_expressions().chain(&self.when).chain(&self.default)
+        self.dimension_expressions().chain(&self.when).chain(&self.given).chain(&self.default)
     }
 
     fn dimension_expressions(&self) -> impl Iterator<Item = &Expression> {

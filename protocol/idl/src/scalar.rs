@@ -139,6 +139,14 @@ impl ScalarValue {
         }
     }
 
+    /// Real and imaginary part of any number.
+    pub fn complex(self) -> Option<(f64, f64)> {
+        match self {
+            ScalarValue::Complex(re, im) => Some((re, im)),
+            _ => Some((self.float()?, 0.0)),
+        }
+    }
+
     /// Whether the type holds the value: in range, and no fraction in an integer type.
     pub fn fits(self, element: ElementType) -> bool {
         self.encode(element, &mut [0; 16]).is_some()

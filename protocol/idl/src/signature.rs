@@ -149,8 +149,12 @@ pub fn signature(interface: &Interface) -> String {
     let of = |index: &usize| &interface.parameters[*index];
     let with_default = |index: &usize| format!("{}={}", of(index).name, default_text(of(index)));
     let following = following(interface);
+    let needed = needed(interface);
+    // In Python's words, only what stands behind all that is needed can be left out.
+    let read = needed.iter().rposition(|index| of(index).given.is_none()).map_or(0, |at| at + 1);
     let mut arguments: Vec<String> =
-        needed(interface).iter().map(|index| of(index).name.clone()).collect();
+        needed[..read].iter().map(|index| of(index).name.clone()).collect();
+    arguments.extend(needed[read..].iter().map(|index| format!("{}=None", of(index).name)));
     arguments.extend(following.iter().map(with_default));
     let nullable = |index: &usize| is_nullable(of(index));
     let mut others = by_name(interface.scope());

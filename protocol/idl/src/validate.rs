@@ -6,6 +6,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use crate::canonical::{DIMENSIONS_MAX, PARAMETERS_MAX, STRUCTS_MAX};
 use crate::domain;
 use crate::expression::{Expression, Function};
+use crate::given::{self, compares_complex_alone};
 use crate::interface::{Domain, ElementType, Interface, Mode, Parameter, Shape};
 use crate::scope::Scope;
 use crate::values::DEFAULT_CHAIN_MAX;
@@ -26,6 +27,11 @@ impl Interface {
         }
         if let Some(one) = self.parameters.iter().find(|parameter| parameter.captured.is_some()) {
             return Err(wrong(&one.name, "is a routine's parameter, outside a callback".into()));
+        }
+        let mut read = self.parameters.iter().zip(self.referred());
+        if let Some((one, _)) = read.find(|(one, is_read)| one.given.is_some() && *is_read) {
+            let what = "is given under a condition, and sizes refer to its elements";
+            return Err(wrong(&one.name, what.into()));
         }
         for (index, parameter) in self.parameters.iter().enumerate() {
             if let Some(scope) = self.callback_scope(index) {
@@ -49,12 +55,14 @@ fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
     validate_scope(scope, name)?;
     validate_value(scope.parameters).map_err(|what| wrong(name, what.to_owned()))?;
     let odd = |p: &&Parameter| {
-        p.mode == Mode::Work || p.domain.is_some() || matches!(p.shape, Shape::Callback { .. })
+        let is_conditional = p.domain.is_some() || p.given.is_some();
+        p.mode == Mode::Work || is_conditional || matches!(p.shape, Shape::Callback { .. })
     };
     match scope.parameters.iter().find(odd) {
-        Some(parameter) => {
-            Err(wrong(name, format!("cannot have {}: WORK, domain or callback", parameter.name)))
-        }
+        Some(parameter) => Err(wrong(
+            name,
+            format!("cannot have {}: WORK, given, domain or callback", parameter.name),
+        )),
         None => Ok(()),
     }
 }
@@ -72,7 +80,7 @@ fn validate_captured(routines: &[Parameter], callbacks: &[Parameter]) -> Result<
                 Shape::Callback { .. } => false,
             };
             let is_integer = of.element == one.element && of.element.is_integer();
-            is_single && is_integer && of.mode.is_input()
+            is_single && is_integer && of.mode.is_input() && of.given.is_none()
         };
         let is_plain = one.shape == Shape::Scalar && one.mode == Mode::In && !one.returned;
         if !is_plain || routines.get(usize::from(index)).filter(fits).is_none() {
@@ -137,7 +145,32 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
         Shape::Scalar | Shape::Array { .. } | Shape::Callback { .. } => {}
     }
     parameter.domain.as_ref().map_or(Ok(()), |domain| validate_domain(scope, parameter, domain))?;
-    parameter.expressions().try_for_each(|expression| validate_expression(scope, expression))
+    parameter.expressions().try_for_each(|expression| validate_expression(scope, expression))?;
+    parameter.given.as_ref().map_or(Ok(()), |given| validate_given(scope, parameter, given))
+}
+
+/// Whether an array is given follows from scalars alone, so that nothing that sizes need is missing.
+fn validate_given(
+    scope: Scope<'_>,
+    parameter: &Parameter,
+    given: &Expression,
+) -> std::result::Result<(), String> {
+    let is_array = matches!(parameter.shape, Shape::Array { .. });
+    if parameter.mode != Mode::InOut || !is_array || !given::is_memory(parameter.element) {
+        return Err("is given under a condition; only INOUT arrays can be".into());
+    }
+    let is_known = |index| {
+        scope.parameter(index).is_some_and(|one| {
+            one.shape == Shape::Scalar && one.mode != Mode::Out && given::is_number(one.element)
+        })
+    };
+    let is_complex =
+        |index| scope.parameter(index).is_some_and(|one| given::is_complex(one.element));
+    if given.refers_to(&mut |index| !is_known(index)) || !compares_complex_alone(given, &is_complex)
+    {
+        return Err("is given under a condition on something other than IN or WORK numbers".into());
+    }
+    Ok(())
 }
 
 /// A domain belongs to an IN scalar, and its condition to scalars alone: so what travels never

@@ -74,6 +74,10 @@ impl Values for ByteValues<'_> {
         self.value(parameter, element)?.float()
     }
 
+    fn complex(&self, parameter: u16, element: u64) -> Option<(f64, f64)> {
+        self.value(parameter, element)?.complex()
+    }
+
     fn length(&self, parameter: u16) -> Option<u64> {
         let bytes = self.bytes(parameter)?;
         Some(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()) as u64)
@@ -113,6 +117,11 @@ impl<V: Values + ?Sized> Values for Completed<'_, V> {
     fn real(&self, parameter: u16, element: u64) -> Option<f64> {
         let derived = || self.derived.value(self.scope, self, parameter).filter(|_| element == 0);
         self.values.real(parameter, element).or_else(|| derived()?.float())
+    }
+
+    fn complex(&self, parameter: u16, element: u64) -> Option<(f64, f64)> {
+        let derived = || self.derived.value(self.scope, self, parameter).filter(|_| element == 0);
+        self.values.complex(parameter, element).or_else(|| derived()?.complex())
     }
 
     fn length(&self, parameter: u16) -> Option<u64> {

@@ -144,7 +144,7 @@ pub(crate) const OPTIONS: [&str; 11] = [
 ];
 
 /// Words that may follow a declarator.
-pub(crate) const CLAUSES: [&str; 5] = ["column", "where", "when", "unit", "among"];
+pub(crate) const CLAUSES: [&str; 6] = ["column", "where", "when", "unit", "among", "given"];
 
 /// The mode that a word names.
 pub(crate) fn mode(word: &str) -> Option<Mode> {

@@ -4,7 +4,7 @@ use crate::fixture::*;
 use crate::judge;
 use farcall_base::{ErrorKind, Random, SeededRandom};
 use farcall_idl::decode::{decode_interface, decode_module};
-use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_idl::encode::{call_hash, contract_hash, encode_interface, encode_module};
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{
     Class, Code, Distribution, Domain, ElementType, Implementation, Interface, Language, Module,
@@ -234,6 +234,7 @@ fn hash_changes_with_the_contract_and_only_with_it() {
     prose.parameters[0].logical = true;
     prose.parameters[0].returned = true;
     assert_eq!(contract_hash(&prose), hash);
+    assert_eq!(call_hash(&prose), hash, "no array is given under a condition");
     let changes: [fn(&mut Interface); 6] = [
         |it| it.idempotent = false,
         |it| it.parameters[0].element = Int64,

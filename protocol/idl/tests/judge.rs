@@ -3,8 +3,8 @@
 
 use farcall_base::{Bytes, Random, SeededRandom};
 use farcall_idl::decode::{decode_interface, decode_module};
-use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_idl::interface::{Interface, Parameter};
+use farcall_idl::encode::{call_hash, contract_hash, encode_interface, encode_module};
+use farcall_idl::interface::{Interface, Mode, Parameter};
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
 use farcall_idl::{DIAGNOSTICS_MAX, Dialect, compile_as, needs_preprocessor};
@@ -79,11 +79,13 @@ fn exercise(random: &mut SeededRandom, interface: &Interface) {
     let slices: Vec<_> = bytes.iter().map(Option::as_deref).collect();
     let values = ByteValues::new(interface, slices);
     let limit = Bytes(1 << 24);
-    let _ = contract_hash(interface);
+    let is_conditional = interface.parameters.iter().any(|one| one.given.is_some());
+    assert_eq!(call_hash(interface) != contract_hash(interface), is_conditional);
     let _ = interface.complexity.as_ref().map(|complexity| complexity.evaluate_real(&values));
     if let Ok(layout) = resolve(interface, &values, limit) {
-        for parameter in &layout.parameters {
+        for (declared, parameter) in interface.parameters.iter().zip(&layout.parameters) {
             if let ParameterLayout::Array(array) = parameter {
+                assert!(array.is_given || declared.given.is_some() && declared.mode == Mode::InOut);
                 let total: u64 = array
                     .runs()
                     .take(10_000)

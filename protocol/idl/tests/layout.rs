@@ -124,6 +124,7 @@ fn runs_equal_brute_force_for_all_small_arrays() {
             let counts: u64 = dimensions.iter().map(|d| d.count).product();
             let full = 8 * dimensions.iter().map(|d| d.size).product::<u64>();
             let array = ArrayLayout {
+                is_given: true,
                 dimensions: dimensions.clone(),
                 order,
                 element_bytes: 8,

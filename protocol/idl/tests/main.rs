@@ -5,6 +5,7 @@
 mod encode;
 mod evaluate;
 mod fixture;
+mod given;
 mod infer;
 mod judge;
 mod language;

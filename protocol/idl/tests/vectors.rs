@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::fixture::*;
 use farcall_base::Bytes;
 use farcall_idl::decode::decode_interface;
-use farcall_idl::encode::{contract_hash, encode_interface};
+use farcall_idl::encode::{call_hash, contract_hash, encode_interface};
 use farcall_idl::interface::{ElementType, Interface, Shape};
 use farcall_idl::json::{hexadecimal, to_json};
 use farcall_idl::layout::{ArrayLayout, ParameterLayout, resolve};
@@ -26,6 +26,10 @@ fn cases() -> Vec<(Interface, Vec<Value>)> {
     let gemm = json!({"m": 2, "n": 3, "k": 4, "lda": 4, "ldb": 4, "ldc": 2, "transa": "T"});
     let dot = |n: i64, incx: i64| json!({"n": n, "incx": incx});
     let within = |trans: &str, k: i64| json!({"trans": trans, "n": 3, "k": k, "T": 1.0});
+    let scaled = |beta: Value| match beta {
+        Value::Null => json!({"m": 2, "n": 3, "ldc": 4}),
+        beta => json!({"m": 2, "n": 3, "beta": beta, "ldc": 4}),
+    };
     let huge = gesv(2_000_000_000, 1, 2_000_000_000, 2_000_000_000);
     let sizes = json!({"n": 5, "title": "hello", "sizes": [2, 4, 0]});
     vec![
@@ -54,6 +58,11 @@ fn cases() -> Vec<(Interface, Vec<Value>)> {
             limited(),
             vec![within("N", 1), within("t", 3), within("X", 1), within("N", 0), within("N", 4)],
         ),
+        (product(ElementType::Float64), vec![scaled(json!(0.0)), scaled(json!(-0.5))]),
+        (
+            product(ElementType::Complex128),
+            vec![scaled(json!([0.0, 0.0])), scaled(json!([0.0, 1.0])), scaled(Value::Null)],
+        ),
     ]
 }
 
@@ -74,6 +83,9 @@ fn bytes(element: ElementType, shape: &Shape, value: &Value) -> Vec<u8> {
     };
     match value {
         Value::String(text) => text.as_bytes().to_vec(),
+        Value::Array(parts) if element == ElementType::Complex128 => {
+            parts.iter().flat_map(|part| part.as_f64().unwrap().to_ne_bytes()).collect()
+        }
         Value::Array(values) if *shape != Shape::Scalar => values.iter().flat_map(one).collect(),
         number => one(number),
     }
@@ -86,15 +98,17 @@ fn array_json(array: &ArrayLayout) -> Value {
         .map(|d| json!([d.size, d.start, d.end, d.stride, d.count]))
         .collect();
     let runs: Vec<Value> = array.runs().map(|(offset, length)| json!([offset, length])).collect();
-    json!({
-        "array": {
-            "dimensions": dimensions,
-            "element_bytes": array.element_bytes,
-            "full_bytes": array.full_bytes,
-            "transfer_bytes": array.transfer_bytes,
-            "runs": runs,
-        }
-    })
+    let mut json = json!({
+        "dimensions": dimensions,
+        "element_bytes": array.element_bytes,
+        "full_bytes": array.full_bytes,
+        "transfer_bytes": array.transfer_bytes,
+        "runs": runs,
+    });
+    if !array.is_given {
+        json["given"] = false.into();
+    }
+    json!({"array": json})
 }
 
 /// What a call of `interface` with these values resolves to: its layout, or the kind of its error.
@@ -122,17 +136,22 @@ fn outcome(interface: &Interface, given: &Value) -> Value {
 
 fn made() -> Value {
     let entry = |(interface, cases): (Interface, Vec<Value>)| {
-        json!({
+        let mut entry = json!({
             "name": interface.name,
             "cbor_hex": hexadecimal(&encode_interface(&interface)),
             "contract_hash": hexadecimal(&contract_hash(&interface)),
             "json": to_json(&interface),
             "cases": cases.iter().map(|given| outcome(&interface, given)).collect::<Vec<_>>(),
-        })
+        });
+        if call_hash(&interface) != contract_hash(&interface) {
+            entry["call_hash"] = hexadecimal(&call_hash(&interface)).into();
+        }
+        entry
     };
     json!({
-        "about": "Compiled interfaces: canonical encoding, contract hash, JSON, and the layout of \
-                  calls with these values (spec/idl.md, sections 6 and 7). dimensions: size, \
+        "about": "Compiled interfaces: canonical encoding, contract hash, the hash that calls are \
+                  opened with where it is another, JSON, and the layout of calls with these values \
+                  (spec/idl.md, sections 6 and 7). dimensions: size, \
                   start, end, stride, count; runs: offset, length.",
         "limit_bytes": LIMIT.0,
         "interfaces": cases().into_iter().map(entry).collect::<Vec<_>>(),

@@ -56,6 +56,10 @@ impl Values for Scalars {
         self.value(parameter, element)?.float()
     }
 
+    fn complex(&self, parameter: u16, element: u64) -> Option<(f64, f64)> {
+        self.value(parameter, element)?.complex()
+    }
+
     fn length(&self, _: u16) -> Option<u64> {
         None
     }

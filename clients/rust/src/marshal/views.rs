@@ -258,6 +258,7 @@ mod tests {
             element_bytes: 8,
             full_bytes: 0,
             transfer_bytes: 0,
+            is_given: true,
         };
         assert_eq!(whole(&place, &array), Some(&[][..]));
     }

@@ -65,7 +65,7 @@ fn needed(parameter: &Parameter) -> Vec<usize> {
                 .for_each(&mut add);
         }
     }
-    [&parameter.when, &parameter.default].into_iter().flatten().for_each(add);
+    [&parameter.when, &parameter.given, &parameter.default].into_iter().flatten().for_each(add);
     list.sort_unstable();
     list.dedup();
     list

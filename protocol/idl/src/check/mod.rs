@@ -5,6 +5,7 @@ mod callback;
 mod constant;
 mod cycles;
 mod domain;
+mod given;
 mod options;
 mod parameter;
 mod routine;

@@ -116,6 +116,7 @@ impl List<'_, '_> {
             element: signature.element.unwrap_or(ElementType::Int32),
             shape: self.shape(tree, signature, all),
             when: tree.when.as_ref().map(|when| self.condition(tree, when, all)),
+            given: self.given(tree, index, all),
             default: tree.default.as_ref().map(|value| self.value(value, signature, all)),
             domain: self.domain(tree, index, all),
             constant: tree.constant.is_some(),

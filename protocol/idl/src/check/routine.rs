@@ -2,7 +2,7 @@
 
 use super::options::{self, backend, language, required};
 use super::scope::{self, Scope, Signature};
-use super::{FileContext, cycles, parameter, structs};
+use super::{FileContext, cycles, given, parameter, structs};
 use crate::canonical::INTERFACE_BYTES_MAX;
 use crate::diagnostic::{Problems, shown};
 use crate::dialect::Dialect;
@@ -38,6 +38,8 @@ pub(super) fn routine(
     let complexity = complexity(context, define, &signatures, problems);
     let mut costs = Scope::new(&signatures, define.incomplete, problems);
     let processors = cost(&mut costs, &define.options.processors, scope::PROCESSORS);
+    let others = [&complexity, &processors];
+    given::check_elements(&parameters, &others, &define.parameters, problems);
     let implementation = implementation(context, define, class, &signatures, problems);
     if implementation.language == Language::Fortran {
         fortran_parameters(define, &parameters, problems);

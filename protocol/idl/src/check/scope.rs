@@ -35,6 +35,8 @@ pub(super) struct Purpose {
     pub what: &'static str,
     /// Real constants and real parameters.
     pub reals: bool,
+    /// Complex parameters.
+    pub complex: bool,
     /// log, log2 and sqrt.
     pub functions: bool,
     /// Values that exist only after the call.
@@ -43,13 +45,15 @@ pub(super) struct Purpose {
 
 /// Sizes, conditions, numbers of processors.
 pub(super) const SIZE: Purpose =
-    Purpose { what: "a size", reals: false, functions: false, outputs: false };
+    Purpose { what: "a size", reals: false, complex: false, functions: false, outputs: false };
 /// `when`.
 pub(super) const CONDITION: Purpose = Purpose { what: "a condition", ..SIZE };
 /// `where` of an integer or a character.
 pub(super) const DOMAIN: Purpose = CONDITION;
 /// `where` of a floating-point number.
 pub(super) const REAL_DOMAIN: Purpose = Purpose { reals: true, ..CONDITION };
+/// `given when`.
+pub(super) const GIVEN: Purpose = Purpose { reals: true, complex: true, ..CONDITION };
 /// The range of what goes in.
 pub(super) const RANGE: Purpose = Purpose { what: "a range", ..SIZE };
 /// The range of what comes back.
@@ -60,7 +64,7 @@ pub(super) const VALUE: Purpose = Purpose { what: "the value of an integer", ..S
 pub(super) const REAL_VALUE: Purpose = Purpose { what: "a value", reals: true, ..SIZE };
 /// `Complexity`.
 pub(super) const COMPLEXITY: Purpose =
-    Purpose { what: "a complexity", reals: true, functions: true, outputs: false };
+    Purpose { what: "a complexity", reals: true, functions: true, ..SIZE };
 /// `Processors`.
 pub(super) const PROCESSORS: Purpose = Purpose { what: "a number of processors", ..SIZE };
 
@@ -260,6 +264,7 @@ impl Scope<'_, '_> {
     ) -> Option<()> {
         let help = match element {
             ElementType::Float32 | ElementType::Float64 if purpose.reals => return Some(()),
+            ElementType::Complex64 | ElementType::Complex128 if purpose.complex => return Some(()),
             ElementType::Float32 | ElementType::Float64 => "give it an integer type",
             ElementType::String => "'length(name)' is the number of its bytes",
             ElementType::Complex64

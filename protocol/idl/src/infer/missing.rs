@@ -4,8 +4,8 @@
 use farcall_base::Result;
 
 use super::{Given, Inference, is_only_leading, solve, wrong};
-use crate::evaluate::listed_with_and;
 use crate::expression::Expression;
+use crate::fault::listed_with_and;
 use crate::interface::Shape;
 
 impl Inference<'_> {
@@ -33,7 +33,9 @@ impl Inference<'_> {
         let lacks = |index: &usize| {
             let given = self.given[*index] != Given::Unset || self.known[*index].is_some();
             let input = self.scope.parameters[*index].mode.is_input();
-            input && !given && self.is_present(*index) != Some(false) && !self.is_empty(*index)
+            let is_read =
+                self.is_present(*index) != Some(false) && self.is_given(*index) != Some(false);
+            input && !given && is_read && !self.is_empty(*index)
         };
         (0..self.scope.parameters.len()).filter(lacks).collect()
     }

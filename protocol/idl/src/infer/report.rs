@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use farcall_base::{Error, Result};
 
 use super::{Extent, Given, Inference, Origin, solve, wrong};
-use crate::evaluate::{listed_with_and, parameters_of, value_text};
 use crate::expression::Expression;
+use crate::fault::{listed_with_and, parameters_of, value_text};
 use crate::interface::{ElementType, Parameter, Shape};
 use crate::scalar::ScalarValue;
 use crate::scope::Scope;

@@ -4,10 +4,12 @@ use farcall_base::Result;
 
 use super::{Arguments, Given, Inference, Origin, is_only_leading};
 use crate::domain;
-use crate::interface::Interface;
+use crate::fault::parameters_of;
+use crate::interface::{Interface, Mode};
 
-/// As [`super::complete`] for a call of which sizes alone are known: arrays may be missing. Sizes that nothing
-/// determines are taken to be 1; their parameter numbers are given, too.
+/// As [`super::complete`] for a call of which sizes alone are known: arrays may be missing. Sizes
+/// that nothing determines, and numbers that decide whether an array is read, are taken to be 1;
+/// their parameter numbers are given, too.
 ///
 /// # Errors
 /// As [`super::complete`].
@@ -23,7 +25,7 @@ fn sized(interface: &Interface, given: &[Given<'_>]) -> Result<(Arguments, Vec<u
     let mut inference = Inference::new(interface, given)?;
     let mut assumed = Vec::new();
     inference.infer();
-    while let Some(index) = inference.next_size() {
+    while let Some(index) = inference.next_size().or_else(|| inference.next_factor()) {
         inference.set(index, 1, Origin::Default);
         assumed.push(index);
         inference.infer();
@@ -47,6 +49,17 @@ impl Inference<'_> {
                 return;
             }
         }
+    }
+
+    /// A number that decides whether an array is given, and is not known: 1 says so, most often.
+    fn next_factor(&self) -> Option<usize> {
+        let undecided =
+            (0..self.scope.parameters.len()).filter(|one| self.is_given(*one).is_none());
+        let conditions = undecided.filter_map(|one| self.scope.parameters[one].given.as_ref());
+        let mut factors = conditions.flat_map(parameters_of).map(usize::from);
+        factors.find(|index| {
+            self.known[*index].is_none() && self.scope.parameters[*index].mode == Mode::In
+        })
     }
 
     /// An integer that nothing determines; leading dimensions, which follow from others, last.

@@ -4,8 +4,9 @@
 use farcall_base::{Error, ErrorKind};
 
 use super::OPERATION;
-use crate::evaluate::{Values, enumerated};
+use crate::evaluate::Values;
 use crate::expression::Expression;
+use crate::fault::enumerated;
 use crate::infer::is_only_leading;
 use crate::interface::{Dimension, Mode, Parameter};
 use crate::scope::Scope;

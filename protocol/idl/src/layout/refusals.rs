@@ -3,8 +3,9 @@
 use farcall_base::{Bytes, Error, ErrorKind};
 
 use super::{OPERATION, ParameterLayout, Resolver};
-use crate::evaluate::{Fault, involved};
+use crate::evaluate::Fault;
 use crate::expression::{Expression, Function};
+use crate::fault::involved;
 use crate::interface::{Dimension, Parameter, Shape};
 use crate::values::explain;
 

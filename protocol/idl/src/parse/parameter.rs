@@ -2,7 +2,7 @@
 //! 3.4 and 3.8).
 
 use super::Parser;
-use super::tree::{Domain, Name, Parameter};
+use super::tree::{Domain, Expression, Name, Parameter};
 use crate::canonical::PARAMETERS_MAX;
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
@@ -128,6 +128,7 @@ impl Parser<'_, '_> {
             dimensions,
             column: None,
             when: None,
+            given: None,
             default: None,
             domain: None,
             doc: None,
@@ -199,6 +200,7 @@ impl Parser<'_, '_> {
             dimensions: Vec::new(),
             column: None,
             when: None,
+            given: None,
             default: None,
             domain: None,
             doc: (self.peek().kind == Kind::Text).then(|| self.description()),
@@ -332,6 +334,15 @@ impl Parser<'_, '_> {
                 );
                 parameter.when = Some(when);
             }
+            (Kind::Word, "given") => {
+                let given = self.given()?;
+                self.once(
+                    parameter.given.is_some(),
+                    token.span,
+                    "a second 'given when'; join the conditions with '&&'",
+                );
+                parameter.given = Some(given);
+            }
             (Kind::Word, "among" | "where") => {
                 let domain = self.domain()?;
                 self.once(parameter.domain.is_some(), token.span, "a second 'among' or 'where'");
@@ -354,11 +365,23 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `= value`. Behind `when` it is a comparison with one sign too few.
+    /// `given when condition`.
+    fn given(&mut self) -> Option<Expression> {
+        self.advance();
+        if self.word() != "when" {
+            self.expected("'when' and the condition under which the array is read");
+            return None;
+        }
+        self.advance();
+        self.expression()
+    }
+
+    /// `= value`. Behind a condition it is a comparison with one sign too few.
     fn default_value(&mut self, parameter: &mut Parameter) -> Option<bool> {
         let sign = self.advance().span;
-        let after_when = parameter.when.as_ref().is_some_and(|when| when.span.end <= sign.start);
-        if after_when && !parameter.dimensions.is_empty() {
+        let mut conditions = parameter.when.iter().chain(&parameter.given);
+        let is_after = conditions.any(|condition| condition.span.end <= sign.start);
+        if is_after && !parameter.dimensions.is_empty() {
             self.problems.add_with_help(
                 sign,
                 "'=' gives a default value",
@@ -383,8 +406,8 @@ impl Parser<'_, '_> {
     /// A word that is no clause ends the parameter: what it was meant to begin is not known.
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
         let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
-            "a parameter may be followed by: column, when …, = value, among \"…\", where …, \
-                \"description\", unit \"…\""
+            "a parameter may be followed by: column, when …, given when …, = value, among \"…\", \
+                where …, \"description\", unit \"…\""
                 .to_string()
         });
         self.problems.add_with_help(

@@ -109,6 +109,7 @@ pub(crate) struct Parameter {
     pub dimensions: Vec<Dimension>,
     pub column: Option<Span>,
     pub when: Option<Expression>,
+    pub given: Option<Expression>,
     pub default: Option<Expression>,
     pub domain: Option<Domain>,
     pub doc: Option<Name>,

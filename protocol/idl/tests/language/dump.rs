@@ -121,7 +121,9 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
     if parameter.constant {
         line.push_str(" const");
     }
-    for (what, expression) in [("when", &parameter.when), ("=", &parameter.default)] {
+    for (what, expression) in
+        [("when", &parameter.when), ("given", &parameter.given), ("=", &parameter.default)]
+    {
         line.extend(expression.iter().map(|e| format!(" {what} {}", expression_tree(e, all))));
     }
     match &parameter.domain {

@@ -12,7 +12,7 @@ use farcall_golden::fuzz_rounds;
 use crate::judge;
 
 /// Words and signs from which soup is made: more of what nests and of what opens without closing.
-const SOUP: [&str; 65] = [
+const SOUP: [&str; 66] = [
     "Define",
     "DefClass",
     "DefMethod",
@@ -45,6 +45,7 @@ const SOUP: [&str; 65] = [
     "m",
     "a",
     "when",
+    "given",
     "column",
     "unit",
     "const",
