@@ -197,6 +197,52 @@ def test_gemm(server, kind, laid_out, transa, transb):
         routine(server, kind, "gemm")(left, right[:-1, :-1], c, **options)
 
 
+def test_what_is_not_read_is_not_needed(server, kind, laid_out):
+    """With a beta of 0, C and y need not be set: what is in them is nobody's, and so is None."""
+    a, b, x = kind.random(M, M), kind.random(M, N), kind.random(M)
+    c, y = np.full((M, N), np.nan, kind.dtype), np.full(M, np.nan, kind.dtype)
+    product, s = a @ b, kind.symmetric(M)
+    gemm, gemv = routine(server, kind, "gemm"), routine(server, kind, "gemv")
+    symm = routine(server, kind, "symm")
+    for given in [(), (None,), (laid_out(c),)]:
+        kind.close(gemm(a, laid_out(b), *given).c, product)
+        kind.close(gemm(a, b, *given, beta=0).c, product)
+        kind.close(symm(s, b, *given).c, s @ b)
+    for given in [(), (None,), (laid_out(y),)]:
+        kind.close(gemv(a, laid_out(x), *given).y, a @ x)
+    assert np.isnan(c).all() and np.isnan(y).all()
+    # Results go where they are wanted.
+    place = np.full((2 * M, N), 7, kind.dtype)[::2]
+    gemm(a, b, out=place)
+    kind.close(place, product)
+    assert (place.base[1::2] == 7).all()
+    gemm(a, b, c, inplace=True)
+    kind.close(c, product)
+    kind.close(gemm(a, b, inplace=True).c, product)
+    # What is read must be there, and is: a NaN counts.
+    assert np.isnan(gemm(a, b, np.full_like(c, np.nan), beta=1).c).all()
+    with pytest.raises(ValueError, match="needs c: not given"):
+        gemm(a, b, beta=1)
+    with pytest.raises(ValueError, match="needs y: not given"):
+        gemv(a, x, beta=0.5)
+    with pytest.raises(ValueError):
+        gemm(a, b, c[:-1])
+
+
+def test_empty_products_leave_their_result(server, kind):
+    """As the library does: y is given where there is nothing to multiply with."""
+    y = kind.random(M)
+    a = np.zeros((M, 0), kind.dtype, order="F")
+    kind.close(routine(server, kind, "gemv")(a, kind.random(0), y, beta=0).y, y)
+    with pytest.raises(ValueError, match="needs y"):
+        routine(server, kind, "gemv")(a, kind.random(0), beta=0)
+
+
+def test_the_signature_says_what_may_be_left_out(server):
+    assert str(server["dgemm"].__signature__).startswith("(a, b, c=None, *,")
+    assert "(read only when beta != 0)" in server["dgemm"].__doc__
+
+
 @pytest.mark.parametrize("side", "LR")
 @pytest.mark.parametrize("uplo", "UL")
 def test_symmetric_products(server, kind, side, uplo):

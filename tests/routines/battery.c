@@ -65,6 +65,20 @@ void maybe(int flag, int n, const double *x, double *y, int *used)
     for (int i = 0; flag && i < n; i++) y[i] = -x[i];
 }
 
+void blend(long n, double beta, const double *x, double *y, double *first)
+{
+    *first = n > 0 ? y[0] : 0;
+    for (long i = 0; i < n - (beta == 0); i++) y[i] = x[i] + (beta == 0 ? 0 : beta * y[i]);
+}
+
+void padded(int m, int n, double beta, double *c, int ldc)
+{
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < m; i++) c[j * ldc + i] = i + (beta == 0 ? 0 : beta * c[j * ldc + i]);
+        for (int i = m; i < ldc; i++) c[j * ldc + i] = 1000;
+    }
+}
+
 void defaults(int n, double f, char c, double *y, char *d)
 {
     for (int i = 0; i < n; i++) y[i] = f * i;

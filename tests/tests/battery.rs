@@ -3,6 +3,7 @@
 
 mod arrays;
 mod files;
+mod given;
 mod shapes;
 mod traffic;
 mod values;
@@ -113,6 +114,9 @@ in_all_settings! {
     arrays::arguments_that_are_not_referenced,
     arrays::results_sized_by_the_routine,
     arrays::null_and_bare_pointers,
+    given::arrays_that_are_not_read_stay_where_they_are,
+    given::what_the_routine_leaves_is_zero_and_nobody_s,
+    given::gaps_of_what_is_not_read_stay_the_caller_s,
     files::files_there_and_back,
     files::contents_there_and_back,
     files::files_that_are_null,

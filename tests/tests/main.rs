@@ -21,6 +21,7 @@ mod cut_off;
 mod disk;
 mod false_reports;
 mod files;
+mod given;
 mod hostile;
 mod jobs;
 mod kept;

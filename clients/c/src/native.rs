@@ -292,8 +292,10 @@ impl<'a> Making<'_, 'a> {
         // server's.
         let Ok(layout) = resolve(self.interface, &values, Bytes(u64::MAX)) else { return Ok(()) };
         for (position, (index, parameter)) in self.interface.caller_parameters().enumerate() {
-            if let ParameterLayout::Array(array) = &layout.parameters[index]
+            let of = &layout.parameters[index];
+            if let ParameterLayout::Array(array) = of
                 && null(index, parameter)
+                && of.mode(parameter).is_input()
                 && array.transfer_bytes > 0
             {
                 let name = &parameter.name;

@@ -1,6 +1,7 @@
 /* The native call: every kind of argument, LAPACK, strings, structs, and the plain variadic call.
    */
 #include <complex.h>
+#include <math.h>
 
 #include "check.h"
 #include <farcall-executable.h>
@@ -29,6 +30,43 @@ static void blas(farcall_client *client)
     CHECK(value == 32);
     CHECK_OK(farcall_call(client, &error, "blas/zdotu", 2, z, 1, z, 1, &dot), error);
     CHECK(creal(dot) == -3 + 8 && cimag(dot) == 4 - 6);
+}
+
+/* With a beta of 0, what c holds is not read and need not be sent; it takes the result all the same. */
+static void product(farcall_client *client)
+{
+    const double a[2][2] = {{1, 2}, {3, 4}}, one[2][2] = {{1, 0}, {0, 1}};
+    /* Columns of a 2 by 2 matrix in memory for 3 rows: the third one must stay as it is. */
+    double c[2][3] = {{NAN, NAN, -7}, {NAN, NAN, -7}};
+    double complex z[1] = {NAN};
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "blas/dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.0, c, 3),
+        error);
+    CHECK(c[0][0] == 1 && c[0][1] == 2 && c[1][0] == 3 && c[1][1] == 4);
+    CHECK(c[0][2] == -7 && c[1][2] == -7);
+    CHECK_OK(farcall_call(client, &error, "dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.5, c, 3),
+        error);
+    CHECK(c[0][0] == 1.5 && c[1][1] == 6 && c[0][2] == -7);
+    CHECK_OK(farcall_call(client, &error, "zgemm", 'N', 'N', 1, 1, 1, 1.0, &(double complex){I}, 1,
+                          &(double complex){2}, 1, 0.0, z, 1), error);
+    CHECK(creal(z[0]) == 0 && cimag(z[0]) == 2);
+    CHECK_OK(farcall_call(client, &error, "zgemm", 'N', 'N', 1, 1, 1, 1.0, &(double complex){I}, 1,
+                          &(double complex){2}, 1, 1 * I, z, 1), error);
+    CHECK(creal(z[0]) == -2 && cimag(z[0]) == 2);
+    /* NULL is a result that is not wanted, as for OUT; where it is read, a mistake. */
+    CHECK_OK(farcall_call(client, &error, "dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.0,
+                          (double *)NULL, 2), error);
+    CHECK_ERROR(farcall_call(client, &error, "dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 1.0,
+                             (double *)NULL, 2),
+        error, FARCALL_INVALID_ARGUMENT, "argument 12 (c) is NULL");
+    /* An empty product leaves its result alone: y is given. */
+    double y[2] = {5, 6};
+    CHECK_OK(farcall_call(client, &error, "dgemv", 'N', 2, 0, 1.0, a, 2, y, 1, 0.0, y, 1), error);
+    CHECK(y[0] == 5 && y[1] == 6);
+    /* So is the triangle that an update does not touch. */
+    double s[2][2] = {{-1, -2}, {-3, -4}};
+    CHECK_OK(farcall_call(client, &error, "dsyrk", 'U', 'N', 2, 1, 1.0, a, 2, 0.0, s, 2), error);
+    CHECK(s[0][0] == 1 && s[0][1] == -2 && s[1][0] == 2 && s[1][1] == 4);
 }
 
 static void numbers(farcall_client *client)
@@ -277,6 +315,7 @@ int main(void)
     farcall_server *server = check_begin(&client);
     lapack(client);
     blas(client);
+    product(client);
     numbers(client);
     arrays(client, 2, 3);
     strings(client);

@@ -22,6 +22,9 @@ info: int = server.dgesv(A, b, timeout=3, out={"b": b}, ipiv=np.zeros(2, np.int3
 x: npt.NDArray[np.float64] = server.lapack.dgesv.submit(A, [1, 2]).result(5).b
 y: float = server["executor"].submit(np.float32(1)).y
 z: float = server["close"](1).values
+c: npt.NDArray[np.float64] = server.dgemm(A, A).c
+server.dgemm(A, A, None, beta=0)
+server.dgemm(A, A, c, beta=1)
 async def wait() -> npt.NDArray[np.float64]:
     return (await server.dgesv.aio(A, b)).b
 """
@@ -31,6 +34,7 @@ WRONG = [
     "server.square('x')",
     "server.dgesv(A, b).c",
     "server.dgesw",
+    "server.dgemm(A)",
 ]
 
 

@@ -27,6 +27,8 @@ pub struct Contract {
     pub interface: Arc<Interface>,
     pub name: String,
     pub hash: [u8; 32],
+    /// What its calls are opened with.
+    pub call_hash: [u8; 32],
     pub sizer: Sizer,
     /// The functions that callers pass, by parameter.
     pub callbacks: Vec<(usize, Arc<CallbackType>)>,
@@ -99,6 +101,7 @@ impl Contract {
         let interface = decode_interface(&reply.interface)?;
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
+            let call_hash = farcall_idl::encode::call_hash(&interface);
             // Names and documentation are shown in many places, in four languages.
             let interface = Arc::new(interface.shown());
             let sizer = Sizer::new(&interface);
@@ -109,6 +112,7 @@ impl Contract {
                 interface,
                 name: reply.name.clone(),
                 hash,
+                call_hash,
                 sizer,
                 callbacks,
                 pace: Pace::default(),

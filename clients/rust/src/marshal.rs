@@ -195,8 +195,10 @@ pub fn marshal(
         if parameter.mode == Mode::Work {
             continue;
         }
-        let mut one = One { call: &mut call, memory, index, parameter, interface, passed };
-        one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].take())?;
+        let of = &layout.parameters[index];
+        let mode = of.mode(parameter);
+        let mut one = One { call: &mut call, memory, index, parameter, mode, interface, passed };
+        one.marshal(of, &arguments[index], values.bytes[index].take())?;
     }
     Ok(call)
 }
@@ -272,6 +274,8 @@ struct One<'a> {
     memory: &'a mut dyn Memory,
     index: usize,
     parameter: &'a Parameter,
+    /// Where its bytes go in this call.
+    mode: Mode,
     interface: &'a Interface,
     passed: &'a Passed,
 }
@@ -328,7 +332,7 @@ impl<'a> One<'a> {
         bytes: Option<InlineBytes>,
     ) -> Result<()> {
         let source = place_of(argument);
-        let mode = self.parameter.mode;
+        let mode = self.mode;
         let destination = self.destination_of(self.index);
         if let Some(place) = destination {
             self.check_destination(array, place)?;
@@ -346,17 +350,21 @@ impl<'a> One<'a> {
             self.want(WireArgument::Blocks(None));
             return self.receive_separately(array, destination);
         }
-        if let Argument::Url(url) = argument {
+        if let Argument::Url(url) = argument
+            && mode == self.parameter.mode
+        {
             self.call.arguments[self.index] = WireArgument::Url(url.clone());
             return self.receive_separately(array, destination);
         }
-        let source = source.filter(|_| mode.is_input());
+        // What stands in the place of an array that is not read is no room for results either.
+        let input = source.filter(|_| self.parameter.mode.is_input());
         if let Some(url) =
-            source.map(|place| url_at(self.parameter, array, place)).transpose()?.flatten()
+            input.map(|place| url_at(self.parameter, array, place)).transpose()?.flatten()
         {
             self.call.arguments[self.index] = WireArgument::Url(url);
             return Ok(());
         }
+        let source = source.filter(|_| mode.is_input());
         if source.is_none() && mode.is_input() {
             return Err(self.wrong("an array is missing"));
         }

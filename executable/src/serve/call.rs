@@ -75,6 +75,8 @@ pub struct PendingCall {
     pub is_measured: bool,
     /// Threads that libraries run from then on, where it says.
     pub threads: Option<u32>,
+    /// Arrays that the routine writes and does not read.
+    unread: Vec<usize>,
 }
 
 /// What a routine is called with.
@@ -83,6 +85,15 @@ pub(super) struct Ready {
     slots: Vec<Slot>,
     /// What some of the slots point to.
     texts: LongTexts,
+}
+
+/// INOUT arrays that were left out.
+fn unread(interface: &Interface, open: &Open) -> Vec<usize> {
+    let is_unread = |(_, (parameter, argument)): &(usize, (&Parameter, &Argument))| {
+        parameter.mode == Mode::InOut && **argument == Argument::Absent
+    };
+    let all = interface.parameters.iter().zip(&open.arguments).enumerate();
+    all.filter(is_unread).map(|(index, _)| index).collect()
 }
 
 fn is_measured(open: &Open) -> bool {
@@ -138,6 +149,7 @@ impl PendingCall {
             told: None,
             is_measured: is_measured(open),
             threads: threads_of(open.attributes.as_deref()),
+            unread: unread(interface, open),
         };
         call.fill(interface, open, &values)?;
         call.check_ranks(interface)?;
@@ -290,6 +302,7 @@ impl PendingCall {
         if loaded.captures {
             super::callback::keep_slots(&ready.slots);
         }
+        self.clear_unread()?;
         let outcome = self.invoke(module, loaded, &mut ready);
         // Texts that the slots point to live until they were copied.
         let _texts = match ranks::led() {
@@ -301,6 +314,23 @@ impl PendingCall {
         let results = self.results(loaded, &slots, &files);
         self.kept_files = files.if_needed(&self.sending_files);
         results
+    }
+
+    /// Clears what lies in memory that others share of arrays which the routine does not read: it
+    /// may multiply them by 0 all the same, and may leave some of their elements as they are.
+    fn clear_unread(&self) -> Result<()> {
+        for index in &self.unread {
+            let (ParameterLayout::Array(array), Place::Memory(region, offset)) =
+                (&self.layout.parameters[*index], &self.places[*index])
+            else {
+                continue;
+            };
+            // The arena is made clear.
+            if matches!(self.wanted[*index], Argument::Shared(..)) {
+                Space::of(&**region, *offset, array.full_bytes as usize)?.bytes().fill(0);
+            }
+        }
+        Ok(())
     }
 
     /// Whether its routine takes files, or leaves some.

@@ -35,11 +35,12 @@ impl Demand {
         let layout = resolve(interface, values, limit)?;
         let mut bytes_in = 0.0;
         let mut bytes_out = 0.0;
-        for (parameter, layout) in interface.parameters.iter().zip(&layout.parameters) {
-            let ParameterLayout::Array(array) = layout else { continue };
+        for (parameter, of) in interface.parameters.iter().zip(&layout.parameters) {
+            let ParameterLayout::Array(array) = of else { continue };
             let bytes = array.transfer_bytes as f64;
-            bytes_in += if parameter.mode.is_input() { bytes } else { 0.0 };
-            bytes_out += if parameter.mode.is_output() { bytes } else { 0.0 };
+            let mode = of.mode(parameter);
+            bytes_in += if mode.is_input() { bytes } else { 0.0 };
+            bytes_out += if mode.is_output() { bytes } else { 0.0 };
         }
         let operations = interface.complexity.as_ref().map(|it| it.evaluate_real(values));
         let processors = interface.processors.as_ref().map(|it| it.evaluate_integer(values));

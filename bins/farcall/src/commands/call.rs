@@ -277,9 +277,12 @@ pub(super) fn assign<'a>(
 ) -> Result<Vec<(usize, &'a str)>> {
     let assigned = assign_some(interface, arguments)?;
     let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
-    // What the routine refers to on a condition may be left out where that does not hold: the
-    // client's core knows.
-    let conditional = |index: &usize| interface.parameters[*index].when.is_some();
+    // What the routine refers to on a condition, or reads, may be left out where that does not
+    // hold: the client's core knows.
+    let conditional = |index: &usize| {
+        let parameter = &interface.parameters[*index];
+        parameter.when.is_some() || parameter.given.is_some()
+    };
     match needed(interface).iter().find(|index| !given(index) && !conditional(index)) {
         Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
             .with("usage", signature(interface))

@@ -68,7 +68,7 @@ class Parameter:
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
         "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
-        "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "may_be_unread", "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
         "is_nullable", "sizes", "width", "is_logical", "is_captured",
         "real_max", "whole_min", "whole_max",
     )  # fmt: skip
@@ -94,6 +94,8 @@ class Parameter:
         self.is_output = self.mode in ("out", "inout")
         # There is none of it unless its condition holds.
         self.is_conditional = "when" in described
+        # An INOUT array that a call may leave out, since its routine does not read it.
+        self.may_be_unread = "given" in described
         self.is_column = described.get("order") == "column"
         self.is_nullable = self.mode == "in" and bool(default_text(self.doc))
         # Whole numbers that say true or false.
@@ -279,7 +281,7 @@ class Interface:
         computed."""
         kinds = inspect.Parameter
         slots = self.slots or [*self.positional, *self.optional]
-        must = self.positional if not self.slots else [one for one in slots if self._is_must(one)]
+        must = self._needed if not self.slots else [one for one in slots if self._is_must(one)]
         arguments = []
         for slot in slots:
             default = kinds.empty if slot in must else _constant_of(slot)
@@ -296,9 +298,17 @@ class Interface:
             )
         return inspect.Signature(arguments)
 
+    @property
+    def _needed(self) -> List[Parameter]:
+        """What goes by position and has no default: behind that stand arrays that may be unread."""
+        read = [not one.may_be_unread for one in self.positional]
+        return self.positional[
+            : max((at + 1 for at, is_read in enumerate(read) if is_read), default=0)
+        ]
+
     def _is_must(self, slot: Union[Parameter, Group]) -> bool:
         """Whether it has no default."""
-        return not slot.is_optional if isinstance(slot, Group) else slot in self.positional
+        return not slot.is_optional if isinstance(slot, Group) else slot in self._needed
 
 
 def _constant_of(slot: Union[Parameter, Group]) -> Any:

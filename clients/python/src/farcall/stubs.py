@@ -337,7 +337,10 @@ def _argument_type(parameter: Parameter, may_be_left_out: bool) -> str:
     kind = _given_type(parameter)
     return (
         f"_t.Optional[{kind}]"
-        if may_be_left_out or parameter.is_conditional or parameter.is_text
+        if may_be_left_out
+        or parameter.is_conditional
+        or parameter.may_be_unread
+        or parameter.is_text
         else kind
     )
 

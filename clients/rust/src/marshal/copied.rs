@@ -25,10 +25,11 @@ pub fn copy_arrays(contract: &Contract, passed: &mut Passed, limit: Bytes) -> Re
     let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
     let layout = contract.sizer.resolve(interface, &bytes, limit)?;
     for (index, parameter) in interface.parameters.iter().enumerate() {
-        let ParameterLayout::Array(array) = &layout.parameters[index] else { continue };
+        let of = &layout.parameters[index];
+        let ParameterLayout::Array(array) = of else { continue };
         let is_text = matches!(parameter.element, ElementType::String | ElementType::Filename);
         let Argument::Array(view) = &passed.arguments[index] else { continue };
-        if is_text || !parameter.mode.is_input() {
+        if is_text || !of.mode(parameter).is_input() {
             continue;
         }
         let place = &view.place;

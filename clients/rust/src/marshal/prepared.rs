@@ -97,6 +97,7 @@ enum Kind {
     /// This one.
     Integer(i64),
     Real(u64),
+    Complex(u64, u64),
     Characters(InlineBytes),
     /// Any array of this shape; `None` where the interface and the other arguments say it.
     Array(ElementType, Option<SmallVec<[u64; 4]>>),
@@ -131,6 +132,7 @@ impl Kind {
             }
             Argument::Integer(value) => Some(Kind::Integer(*value)),
             Argument::Real(value) => Some(Kind::Real(value.to_bits())),
+            Argument::Complex(re, im) => Some(Kind::Complex(re.to_bits(), im.to_bits())),
             _ => None,
         }
     }
@@ -146,9 +148,14 @@ impl Kind {
             (Kind::Number, _) => Some(Content::Number),
             (Kind::Array(..), None) => Some(Content::Array),
             // A value that follows from the others stands for an argument that was not given.
-            (Kind::Integer(_) | Kind::Real(_) | Kind::Characters(_) | Kind::Unset, Some(bytes)) => {
-                Some(Content::Fixed(bytes))
-            }
+            (
+                Kind::Integer(_)
+                | Kind::Real(_)
+                | Kind::Complex(..)
+                | Kind::Characters(_)
+                | Kind::Unset,
+                Some(bytes),
+            ) => Some(Content::Fixed(bytes)),
             (Kind::Unset, None) => Some(Content::Unset),
             _ => None,
         }
@@ -166,6 +173,9 @@ impl Kind {
             }
             (Kind::Integer(known), Argument::Integer(given)) => known == given,
             (Kind::Real(known), Argument::Real(given)) => *known == given.to_bits(),
+            (Kind::Complex(re, im), Argument::Complex(given_re, given_im)) => {
+                (*re, *im) == (given_re.to_bits(), given_im.to_bits())
+            }
             (Kind::Characters(known), Argument::Text(given)) => {
                 known.as_slice() == given.as_slice()
             }

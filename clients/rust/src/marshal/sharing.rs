@@ -50,7 +50,7 @@ impl One<'_> {
 
     /// The server finds the argument there, or is to put the result there.
     pub(super) fn lies_at(&mut self, place: WireArgument, side: Side) {
-        if self.parameter.mode.is_input() {
+        if self.mode.is_input() {
             self.call.arguments[self.index] = place.clone();
         }
         self.want(place);

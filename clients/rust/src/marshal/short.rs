@@ -31,6 +31,8 @@ pub struct Short {
 enum Step {
     /// Nothing.
     Absent,
+    /// Nothing of the caller's array, which only takes the result.
+    Unread,
     /// This value.
     Fixed(Box<[u8]>),
     /// The caller's number, as this type.
@@ -62,11 +64,10 @@ impl Short {
             return None;
         }
         let parameters = contract.interface.parameters.iter().zip(&layout.parameters);
-        let step = |((parameter, layout), content): ((&Parameter, &_), Option<Content<'_>>)| match (
-            parameter.mode,
-            layout,
-            content?,
-        ) {
+        let step = |((parameter, layout), content): (
+            (&Parameter, &ParameterLayout),
+            Option<Content<'_>>,
+        )| match (parameter.mode, layout, content?) {
             (Mode::Work, ..) | (_, ParameterLayout::Absent, Content::Unset) => Some(Step::Absent),
             (Mode::In, ParameterLayout::Scalar { .. }, Content::Number) => {
                 Some(Step::Number(parameter.element))
@@ -74,11 +75,10 @@ impl Short {
             (Mode::In, ParameterLayout::Scalar { .. }, Content::Fixed(value)) => {
                 Some(Step::Fixed(value.into()))
             }
-            (mode, ParameterLayout::Array(array), content)
-                if array.transfer_bytes <= INLINE_MAX =>
-            {
-                match (mode.is_input(), content) {
+            (_, ParameterLayout::Array(array), content) if array.transfer_bytes <= INLINE_MAX => {
+                match (layout.mode(parameter).is_input(), content) {
                     (true, Content::Array) => Some(Step::Array),
+                    (false, Content::Array) if parameter.mode.is_input() => Some(Step::Unread),
                     (false, Content::Array | Content::Unset) => Some(Step::Absent),
                     _ => None,
                 }
@@ -86,7 +86,7 @@ impl Short {
             _ => None,
         };
         let steps: Vec<Step> = parameters.zip(contents).map(step).collect::<Option<_>>()?;
-        let head = OpenHead::new(&contract.name, &contract.hash, steps.len());
+        let head = OpenHead::new(&contract.name, &contract.call_hash, steps.len());
         let all = contract.interface.parameters.iter().enumerate();
         let results = all.filter(|(_, parameter)| parameter.mode.is_output());
         Some(Short { head, steps, results: results.map(|(index, _)| index).collect() })
@@ -107,6 +107,8 @@ impl Short {
         for (index, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Absent => out.absent(),
+                Step::Unread if place_of(&passed.arguments[index])?.may_be_url => return None,
+                Step::Unread => out.absent(),
                 Step::Fixed(value) => out.inline(value),
                 Step::Number(element) => {
                     let value = number(&passed.arguments[index])?;

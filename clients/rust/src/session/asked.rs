@@ -61,7 +61,7 @@ impl Call {
         Open {
             call: id,
             routine: std::mem::take(&mut data.routine),
-            contract: self.contract.hash,
+            contract: self.contract.call_hash,
             arguments: std::mem::take(&mut data.arguments),
             wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
             remaining_us: self.remaining_us(),

@@ -215,7 +215,7 @@ impl Application for Program {
 
     fn renewed(&mut self, call: &Call, reply: Reply) -> Result<()> {
         match Contract::of_reply(reply)? {
-            fresh if fresh.hash == call.contract.hash => Ok(()),
+            fresh if fresh.call_hash == call.contract.call_hash => Ok(()),
             _ => Err(call.contract.changed()),
         }
     }

@@ -87,7 +87,10 @@ impl Builder<'_> {
             (Argument::Shared(segment, offset, length), _) if parameter.mode.is_input() => {
                 Some((segment, offset, length))
             }
-            (_, Some(Argument::Shared(segment, offset, length))) if parameter.mode == Mode::Out => {
+            // An INOUT array that was left out is one that only comes back.
+            (Argument::Absent, Some(Argument::Shared(segment, offset, length)))
+                if parameter.mode.is_output() =>
+            {
                 Some((segment, offset, length))
             }
             _ => None,

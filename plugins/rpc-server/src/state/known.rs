@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_idl::callback::CallbackType;
+use farcall_idl::encode::call_hash;
 use farcall_idl::sizer::Sizer;
 use farcall_services::directory::PublishedRoutine;
 
@@ -19,6 +20,8 @@ pub struct Known {
     pub name: String,
     /// Its module.
     pub module_key: ModuleKey,
+    /// What callers open its calls with that may leave out arrays which it does not read.
+    call_hash: [u8; 32],
     /// The sizes of its calls.
     pub sizer: Sizer,
     /// The functions that its callers pass, by parameter.
@@ -39,6 +42,7 @@ impl Known {
         let interface = &published.routine.interface;
         let name = interface.full_name();
         let sizer = Sizer::new(interface);
+        let call_hash = call_hash(interface);
         let module_key = Arc::new((
             published.module.name.clone(),
             published.module.generation,
@@ -50,6 +54,7 @@ impl Known {
             callbacks,
             name,
             module_key,
+            call_hash,
             sizer,
             counted,
             published,
@@ -57,6 +62,12 @@ impl Known {
             is_measured: Default::default(),
             is_in_log: AtomicBool::new(false),
         }
+    }
+
+    /// Whether a call was made for this interface. A caller that knows nothing of conditions on
+    /// arrays gives them all.
+    pub fn is_called_with(&self, contract: &[u8; 32]) -> bool {
+        self.published.contract == *contract || self.call_hash == *contract
     }
 
     /// Typical time of its calls with little data, where one has been seen.

@@ -174,6 +174,14 @@ pub fn plan(
     Ok(plan)
 }
 
+/// Where a parameter's bytes go in a call: an INOUT array that was left out only comes back.
+pub(in crate::step) fn mode_of(parameter: &Parameter, argument: &Argument) -> Mode {
+    match (parameter.mode, argument) {
+        (Mode::InOut, Argument::Absent) => Mode::Out,
+        (mode, _) => mode,
+    }
+}
+
 /// A function stays where it is: that there is one is all that travels.
 fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
     match (argument, wanted) {
@@ -194,13 +202,16 @@ fn check_direction(
     layout: &ParameterLayout,
     argument: &Argument,
 ) -> Result<()> {
-    let expects = parameter.mode.is_input() && *layout != ParameterLayout::Absent;
+    let is_there = *layout != ParameterLayout::Absent;
     match argument {
-        Argument::Absent if expects && parameter.default.is_none() => {
+        Argument::Absent
+            if layout.mode(parameter).is_input() && is_there && parameter.default.is_none() =>
+        {
             Err(misfit(parameter, "an argument is missing"))
         }
         Argument::Absent => Ok(()),
-        _ if !expects => {
+        // What the routine does not read may come all the same.
+        _ if !parameter.mode.is_input() || !is_there => {
             Err(misfit(parameter, "an argument was passed for a parameter that has none"))
         }
         Argument::Handle(_) => {
@@ -274,7 +285,7 @@ fn check_wanted(
     match wanted {
         Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)?;
-            if parameter.mode == Mode::InOut && argument != wanted {
+            if mode_of(parameter, argument) == Mode::InOut && argument != wanted {
                 Err(elsewhere(parameter))
             } else {
                 Ok(())

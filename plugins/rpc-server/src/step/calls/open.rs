@@ -200,7 +200,7 @@ impl Server {
 
     pub(in crate::step) fn routine(&self, open: &Open) -> Result<Arc<Known>> {
         match self.state.routines.get(&open.routine) {
-            Some(routine) if routine.contract == open.contract => Ok(routine.clone()),
+            Some(routine) if routine.is_called_with(&open.contract) => Ok(routine.clone()),
             known => Err(Error::new(
                 ErrorKind::InterfaceChanged,
                 "accept a call",

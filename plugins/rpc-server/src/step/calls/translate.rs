@@ -9,7 +9,7 @@ use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::state::{Call, CallKey, FREE_BYTES, MemoryId, MemorySource, OwnMemory, PeerKind};
-use crate::step::calls::files;
+use crate::step::calls::{check, files};
 use crate::step::{Server, Surroundings};
 
 /// Where an array lies: memory, its size, and the array's part of it.
@@ -163,7 +163,7 @@ fn in_executables_terms(
     place: Option<Argument>,
 ) -> (Argument, Argument) {
     let comes_in_memory = matches!(argument, Argument::Blocks(_) | Argument::Shared(..));
-    let is_input = parameter.mode.is_input();
+    let is_input = check::mode_of(parameter, &argument).is_input();
     let want = match &place {
         _ if !parameter.mode.is_output() || *want == Argument::Absent => Argument::Absent,
         // Its process works on a copy, and gives back what that has become.

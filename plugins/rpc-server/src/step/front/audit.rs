@@ -9,6 +9,7 @@ use farcall_wire::{CallResult, CallTimes};
 
 use crate::state::{Action, AuditRecord, AuditedCall, Call, PeerKind, Records};
 use crate::step::Server;
+use crate::step::calls::check::mode_of;
 
 impl Server {
     /// A call is over, whoever still wants its outcome.
@@ -126,9 +127,10 @@ fn parameter_bytes(layout: &ParameterLayout) -> u64 {
 /// them.
 pub(in crate::step) fn bytes(call: &Call) -> (u64, u64) {
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
-    parameters.fold((0, 0), |(to, from), (parameter, layout)| {
+    parameters.zip(&call.open.arguments).fold((0, 0), |(to, from), ((parameter, layout), given)| {
         let bytes = parameter_bytes(layout);
         let when = |counts: bool| if counts { bytes } else { 0 };
-        (to + when(parameter.mode.is_input()), from + when(parameter.mode.is_output()))
+        let mode = mode_of(parameter, given);
+        (to + when(mode.is_input()), from + when(mode.is_output()))
     })
 }

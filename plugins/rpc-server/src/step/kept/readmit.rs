@@ -97,13 +97,13 @@ impl Server {
             certificate,
             hosts: Default::default(),
         };
-        if routine.contract != open.contract {
+        let known = self.remember(routine);
+        if !known.is_called_with(&open.contract) {
             return Err(changed(&open.routine));
         }
         caller.rights.call(&routine.module.name)?;
         let interface = &routine.routine.interface;
         let limit = self.state.limits.call_bytes_max;
-        let known = self.remember(routine);
         let layout = check::layout(interface, &known.sizer, &open, limit)?;
         let ranks = ranks::of(&known, &open)?;
         let asked = resources::of(&known, &open)?;

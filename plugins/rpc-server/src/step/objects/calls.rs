@@ -65,7 +65,7 @@ impl Server {
             return if *of == *hold.name { Ok(known) } else { Err(not_of_it()) };
         }
         let known = hold.routines.get(&open.routine).ok_or_else(not_of_it)?;
-        if known.contract == open.contract {
+        if known.is_called_with(&open.contract) {
             return Ok(known.clone());
         }
         Err(refused(format!("it was created before the interface of \"{}\" changed", open.routine))
