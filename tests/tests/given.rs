@@ -23,7 +23,7 @@ fn a_product_without_the_old_c_sends_two_matrices() {
     let server = Server::start(Transport::Tcp, &[root().join("routines/lapack/blas.idl")], &[]);
     let proxy = Proxy::to(server.address());
     let address = proxy.address().parse().unwrap();
-    let client = Client::connect_to(&address, server.token(), PATIENCE).unwrap();
+    let client = Client::connect_to(&address, server.token().map(Into::into), PATIENCE).unwrap();
     let dgemm = client.routine("dgemm").unwrap();
     let a: Vec<f64> = (0..N * N).map(|i| (i % 7) as f64).collect();
     let c = vec![f64::NAN; (N * N) as usize];

@@ -19,6 +19,11 @@ fn call(blend: &Routine, x: &[f64], beta: f64, y: Option<&[f64]>) -> Result<Outp
     blend.call(all)
 }
 
+/// INOUT arrays among so many parameters are written over.
+fn in_place(count: usize) -> Vec<Destination<'static>> {
+    (0..count).map(|_| Destination::InPlace).collect()
+}
+
 pub fn arrays_that_are_not_read_stay_where_they_are(setting: Setting) {
     let blend = client(setting).routine("blend").unwrap();
     for count in SIZES {
@@ -56,18 +61,15 @@ pub fn what_the_routine_leaves_is_zero_and_nobody_s(setting: Setting) {
         assert_eq!(last, 0.0, "{count} numbers");
         // In the caller's own array, too.
         let mut y = vec![7.0; count];
-        let arguments = |y: Argument<'static>| {
-            let x = Array::vector(&x).into();
-            vec![Argument::Integer(count as i64), 0.0.into(), x, y, Argument::Unset]
-        };
-        let into = vec![
-            Destination::New,
-            Destination::New,
-            Destination::New,
-            Destination::Into(ArrayMut::vector(&mut y).into()),
+        let over = ArrayMut::vector(&mut y).into();
+        let arguments = vec![
+            Argument::Integer(count as i64),
+            0.0.into(),
+            Array::vector(&x).into(),
+            over,
+            Argument::Unset,
         ];
-        let options = CallOptions::default();
-        blend.call_positional(arguments(Argument::Unset), into, &options).unwrap();
+        blend.call_positional(arguments, in_place(4), &CallOptions::default()).unwrap();
         assert_eq!((y[count - 1], y[0], y[count - 2]), (0.0, 1.0, (count - 1) as f64));
     }
 }
@@ -78,21 +80,10 @@ pub fn gaps_of_what_is_not_read_stay_the_caller_s(setting: Setting) {
         let ldc = m + 2;
         let mut c = vec![f64::NAN; ldc * n];
         for beta in [0.0, 2.0] {
-            let before = c.clone();
-            let shape = [m as u64, n as u64];
-            let strides = [1, ldc as i64];
-            let given = match beta {
-                0.0 => Argument::Unset,
-                _ => Array::strided(&before, 0, &shape, &strides).into(),
-            };
-            let [rows, columns] = [m, n].map(|extent| Argument::Integer(extent as i64));
-            let arguments = vec![rows, columns, beta.into(), given, Argument::Integer(ldc as i64)];
-            let into = ArrayMut::strided(&mut c, 0, &shape, &strides);
-            let into = [(); 3]
-                .map(|()| Destination::New)
-                .into_iter()
-                .chain([Destination::Into(into.into())]);
-            padded.call_positional(arguments, into.collect(), &CallOptions::default()).unwrap();
+            let over = ArrayMut::strided(&mut c, 0, &[m as u64, n as u64], &[1, ldc as i64]);
+            let [rows, columns, leading] = [m, n, ldc].map(|size| Argument::Integer(size as i64));
+            let arguments = vec![rows, columns, beta.into(), over.into(), leading];
+            padded.call_positional(arguments, in_place(4), &CallOptions::default()).unwrap();
             for j in 0..n {
                 let column = &c[j * ldc..(j + 1) * ldc];
                 let factor = if beta == 0.0 { 1.0 } else { 1.0 + beta };
