@@ -34,7 +34,7 @@ pub use copied::copy_arrays;
 pub use prepared::{LikeCalls, Prepared, PreparedCalls};
 pub use short::inline_output;
 pub use views::{ResultCopy, lies_in, packed, receive_result};
-use views::{borrowed, gather, given_elements};
+use views::{borrowed, gather, given_elements, url_at};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;
@@ -250,22 +250,6 @@ fn is_shape_of(array: &ArrayLayout, place: &Place) -> bool {
     shape.len() <= array.dimensions.len()
         && shape.iter().all(|given| counts.next() == Some(*given))
         && counts.all(|count| count == 1)
-}
-
-/// The URL that stands in an array's place.
-fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
-    let is_there =
-        array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
-    let Some(url) = is_there.then(|| place.url(array.full_bytes)).flatten() else {
-        return Ok(None);
-    };
-    if parameter.mode == Mode::In {
-        return Ok(Some(url));
-    }
-    Err(Error::new(ErrorKind::InvalidArgument, "call", "results cannot go to a URL")
-        .with("parameter", &parameter.name)
-        .with("given", url)
-        .fix("pass an array"))
 }
 
 /// One parameter on its way.

@@ -9,8 +9,7 @@ use farcall_link::memory::{HeapRegion, Region};
 use farcall_link::strided::Strided;
 
 use super::complete::complete;
-use super::url_at;
-use super::views::{Direction, copy_place, given_elements, transfer_axes};
+use super::views::{Direction, copy_place, given_elements, transfer_axes, url_at};
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::View;
 use crate::contract::Contract;

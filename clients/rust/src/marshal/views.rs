@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::interface::Order;
+use farcall_idl::interface::{Mode, Order, Parameter};
 use farcall_idl::layout::ArrayLayout;
 use farcall_link::memory::{BorrowedRegion, Region};
 use farcall_link::packing::{ArrayPlace, Packing, copy_array};
@@ -211,6 +211,22 @@ pub fn transfer_axes(counts: &[u64], strides: &[i64], rank: usize, order: Order)
         axes.reverse();
     }
     axes
+}
+
+/// The URL that stands in an array's place.
+pub fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
+    let is_there =
+        array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
+    let Some(url) = is_there.then(|| place.url(array.full_bytes)).flatten() else {
+        return Ok(None);
+    };
+    if parameter.mode == Mode::In {
+        return Ok(Some(url));
+    }
+    Err(Error::new(ErrorKind::InvalidArgument, "call", "results cannot go to a URL")
+        .with("parameter", &parameter.name)
+        .with("given", url)
+        .fix("pass an array"))
 }
 
 /// All bytes that are left of a packing.
