@@ -20,8 +20,8 @@ pub struct Known {
     pub name: String,
     /// Its module.
     pub module_key: ModuleKey,
-    /// What callers open its calls with that may leave out arrays which it does not read.
-    call_hash: [u8; 32],
+    /// What callers open its calls with that may leave out arrays, where it does not read some.
+    call_hash: Option<[u8; 32]>,
     /// The sizes of its calls.
     pub sizer: Sizer,
     /// The functions that its callers pass, by parameter.
@@ -42,7 +42,8 @@ impl Known {
         let interface = &published.routine.interface;
         let name = interface.full_name();
         let sizer = Sizer::new(interface);
-        let call_hash = call_hash(interface);
+        let has_conditions = interface.parameters.iter().any(|one| one.given.is_some());
+        let call_hash = has_conditions.then(|| call_hash(interface));
         let module_key = Arc::new((
             published.module.name.clone(),
             published.module.generation,
@@ -67,7 +68,7 @@ impl Known {
     /// Whether a call was made for this interface. A caller that knows nothing of conditions on
     /// arrays gives them all.
     pub fn is_called_with(&self, contract: &[u8; 32]) -> bool {
-        self.published.contract == *contract || self.call_hash == *contract
+        self.published.contract == *contract || self.call_hash.as_ref() == Some(contract)
     }
 
     /// Typical time of its calls with little data, where one has been seen.
