@@ -198,7 +198,7 @@ def test_gemm(server, kind, laid_out, transa, transb):
 
 
 def test_what_is_not_read_is_not_needed(server, kind, laid_out):
-    """With a beta of 0, C and y need not be set: what is in them is nobody's, and so is None."""
+    """With a beta of 0, C and y need not be set: None will do, too."""
     a, b, x = kind.random(M, M), kind.random(M, N), kind.random(M)
     c, y = np.full((M, N), np.nan, kind.dtype), np.full(M, np.nan, kind.dtype)
     product, s = a @ b, kind.symmetric(M)

@@ -32,7 +32,7 @@ static void blas(farcall_client *client)
     CHECK(creal(dot) == -3 + 8 && cimag(dot) == 4 - 6);
 }
 
-/* With a beta of 0, what c holds is not read and need not be sent; it takes the result all the same. */
+/* With a beta of 0, what c holds is not read and not sent; it takes the result all the same. */
 static void product(farcall_client *client)
 {
     const double a[2][2] = {{1, 2}, {3, 4}}, one[2][2] = {{1, 0}, {0, 1}};
@@ -40,8 +40,8 @@ static void product(farcall_client *client)
     double c[2][3] = {{NAN, NAN, -7}, {NAN, NAN, -7}};
     double complex z[1] = {NAN};
     farcall_error *error;
-    CHECK_OK(farcall_call(client, &error, "blas/dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.0, c, 3),
-        error);
+    CHECK_OK(farcall_call(client, &error, "blas/dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.0,
+                          c, 3), error);
     CHECK(c[0][0] == 1 && c[0][1] == 2 && c[1][0] == 3 && c[1][1] == 4);
     CHECK(c[0][2] == -7 && c[1][2] == -7);
     CHECK_OK(farcall_call(client, &error, "dgemm", 'N', 'N', 2, 2, 2, 1.0, a, 2, one, 2, 0.5, c, 3),

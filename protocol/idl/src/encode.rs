@@ -27,8 +27,8 @@ pub fn contract_hash(interface: &Interface) -> [u8; 32] {
 }
 
 /// The hash that a call is opened with: the contract's, and of an interface with arrays that are
-/// only given under a condition one over these conditions, too. Whoever leaves out such an array
-/// says so that it may.
+/// only given under a condition one over these conditions, too. A caller that leaves out such an
+/// array says so that it may.
 pub fn call_hash(interface: &Interface) -> [u8; 32] {
     Sha256::digest(interface_map(interface, Part::Call)).into()
 }

@@ -115,7 +115,9 @@ fn a_caller_may_leave_out_what_is_not_read() {
     let product = product(Float64);
     let x = Given::Array { shape: &[2, 3] };
     let c = Given::Array { shape: &[2, 3] };
-    let (unset, zero, two) = (Given::Unset, Given::Real(0.0), Given::Real(2.0));
+    let unset = Given::Unset;
+    let zero = Given::Real(0.0);
+    let two = Given::Real(2.0);
     // m, n, X, beta, C, ldc.
     let of = |x, beta, c| complete(&product, &[unset, unset, x, beta, c, unset]);
     for beta in [unset, zero] {

@@ -26,7 +26,6 @@ from ._structs import struct_array
 from ._url import URL
 
 # enum farcall_argument_kind.
-UNSET: int = lib.FARCALL_UNSET
 INTEGER: int = lib.FARCALL_INTEGER
 REAL: int = lib.FARCALL_REAL
 COMPLEX: int = lib.FARCALL_COMPLEX

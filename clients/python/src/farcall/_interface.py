@@ -68,7 +68,8 @@ class Parameter:
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array",
         "is_text", "is_file", "is_files", "is_single", "is_conditional", "is_column", "rank",
-        "may_be_unread", "element", "dtype", "is_input", "is_output", "idl", "callback", "open_ends",
+        "may_be_unread", "element", "dtype", "is_input", "is_output", "idl", "callback",
+        "open_ends",
         "is_nullable", "sizes", "width", "is_logical", "is_captured",
         "real_max", "whole_min", "whole_max",
     )  # fmt: skip
@@ -106,6 +107,11 @@ class Parameter:
         self.callback: Any = Callback(self.name, described, structs) if self.is_callback else None
         sizes = self._set_sizes(described)
         self._set_element(sizes, structs)
+
+    def may_be_written_over(self, kind: int) -> bool:
+        """Whether a result may go over an argument of this kind: an array that was not left out."""
+        is_left_out = self.may_be_unread and kind == lib.FARCALL_UNSET
+        return self.is_input and self.is_array and not is_left_out
 
     def _set_sizes(self, described: Dict[str, Any]) -> List[str]:
         """How large it is, as the interface says."""

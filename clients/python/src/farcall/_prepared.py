@@ -217,9 +217,9 @@ class Prepared:
         if inplace:
             for parameter in self.interface.outputs:
                 is_free = parameter.index not in self.destinations
-                if parameter.is_input and parameter.is_array and is_free:
-                    if not self._is_left_out(parameter):
-                        self._in_place(parameter)
+                kind = self.filler.slots[parameter.index].kind
+                if is_free and parameter.may_be_written_over(kind):
+                    self._in_place(parameter)
         if len(self.destinations) > 1:
             self._check_apart()
 
@@ -269,11 +269,6 @@ class Prepared:
             self.filler.files(parameter, path)
         else:
             self.filler.path(parameter, path)
-
-    def _is_left_out(self, parameter: Parameter) -> bool:
-        """Whether there is no array that a result could be written over."""
-        kind = self.filler.slots[parameter.index].kind
-        return parameter.may_be_unread and bool(kind == _arguments.UNSET)
 
     def _in_place(self, parameter: Parameter) -> None:
         array = self.filler.given.get(parameter.index)

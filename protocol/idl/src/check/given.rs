@@ -9,7 +9,7 @@ use crate::interface::{ElementType, Mode, Parameter};
 use crate::parse::tree;
 
 impl List<'_, '_> {
-    /// The compiled condition of parameter number `index`; `None` if there is none, or after a
+    /// The compiled condition of parameter number `index`; `None` without one, or after a
     /// mistake.
     pub(super) fn given(
         &mut self,
