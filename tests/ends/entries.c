@@ -147,6 +147,35 @@ static int call_wait_kept(void)
     return farcall_call_wait_kept(started(0, 60), limit, &error);
 }
 
+static farcall_farm *farm_of(const farcall_routine *routine)
+{
+    farcall_farm *farm;
+    need(farcall_farm_open(routine, NULL, &farm, &error), "open a farm");
+    return farm;
+}
+
+static int start_element(farcall_farm *farm, int large)
+{
+    static const farcall_step steps[3];
+    size_t count;
+    return farcall_farm_start(
+        farm, 0, 1, arguments(large), steps, large ? 3 : 2, limit, &count, &error);
+}
+
+static int farm_start(void)
+{
+    return start_element(farm_of(total), 1);
+}
+
+static int farm_next(void)
+{
+    farcall_farm *farm = farm_of(one);
+    farcall_outcome outcome;
+    size_t count;
+    need(start_element(farm, 0), "start an element");
+    return farcall_farm_next(farm, limit, &outcome, 1, NULL, &count, &error);
+}
+
 static int next_finished(void)
 {
     uint64_t number;
@@ -231,6 +260,8 @@ static const struct entry {
     {"farcall_call_wait", call_wait, WITHOUT},
     {"farcall_call_news", call_news, WITHOUT},
     {"farcall_call_wait_kept", call_wait_kept, WITHOUT},
+    {"farcall_farm_start", farm_start, WITHOUT},
+    {"farcall_farm_next", farm_next, WITHOUT},
     {"farcall_next_finished", next_finished, WITHOUT},
     {"farcall_connect_options.timeout_seconds", connect_timeout, NOT},
     {"farcall_connect_options.timeout_seconds:lookup", lookup_by_connection, WITH_TIMEOUT},

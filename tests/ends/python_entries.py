@@ -159,6 +159,17 @@ def mapped(case):
     return lambda: list(executor.map(routine, [1, 2], timeout=case.limit))
 
 
+def farmed(case):
+    server = case.connect()
+    routine = server["ends/one"]
+    return lambda: list(server.map(routine, [1, 2], timeout=case.limit))
+
+
+def queried(case):
+    server = case.connect()
+    return lambda: server.query("SELECT 1", timeout=case.limit)
+
+
 def fetched(case):
     server = case.connect()
     return lambda: server.fetch("00112233445566778899aabbccddeeff", timeout=case.limit).result()
@@ -190,7 +201,9 @@ TABLE = {
     "Executor.map": [mapped],
     "Server.call": [called_by_name],
     "Server.fetch": [fetched],
+    "Server.map": [farmed],
     "Server.publish": [published],
+    "Server.query": [queried],
 }
 # These meet the peer as it is from the first byte on.
 AT_ONCE = (connected,)

@@ -22,6 +22,8 @@ BOUND = re.compile(r"\bFARCALL_\w+_SYMBOL\(([a-zA-Z]\w*)\)(?=;|\s*\n\s*;)")
 # What old programs declare themselves (clients/gridrpc/src/polls.c, ninf.h).
 OLD = {"grpc_is_canceled_np", "ngexIsCanceled", "ngstb_is_canceled"}
 OLD |= {"ninf_error_code", "ninf_debug_flag"}
+# What programs have that were compiled when it was the search for functions (ninf.h).
+OLD |= {"farcall_Ninf_query"}
 
 
 def declared():

@@ -34,7 +34,7 @@ fn laid_out(interface: &Interface, given: &[(&str, ScalarValue)]) -> Result<Call
 /// Which way the last array of an interface goes in a call with these values.
 fn way(interface: &Interface, given: &[(&str, ScalarValue)]) -> Mode {
     let layout = laid_out(interface, given).unwrap();
-    let last = interface.parameters.iter().zip(&layout.parameters).last().unwrap();
+    let last = interface.parameters.iter().zip(&layout.parameters).next_back().unwrap();
     last.1.mode(last.0)
 }
 

@@ -217,25 +217,34 @@ impl View {
                     };
                     match answer {
                         Ok(answer) => {
-                            answers.push((server, answer));
+                            answers.push((index, (server, answer)));
                             if until_one == UntilOne::Yes {
-                                return Ok((answers, unanswered));
+                                return Ok((in_order(answers), in_order(unanswered)));
                             }
                         }
                         Err(error) => {
-                            unanswered.push(Unanswered { server: server.name.to_string(), error });
+                            let server = server.name.to_string();
+                            unanswered.push((index, Unanswered { server, error }));
                         }
                     }
                 }
                 Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => break,
             }
         }
-        let silent = silent.into_iter().flatten();
-        unanswered.extend(
-            silent.map(|server| Unanswered { server: server.name.to_string(), error: no_answer() }),
-        );
-        Ok((answers, unanswered))
+        let silent = silent.into_iter().enumerate();
+        unanswered.extend(silent.filter_map(|(index, server)| {
+            let server = server?.name.to_string();
+            Some((index, Unanswered { server, error: no_answer() }))
+        }));
+        Ok((in_order(answers), in_order(unanswered)))
     }
+}
+
+/// What came of each server, in the order in which the servers are known: what is told of them does
+/// not depend on who was fastest.
+fn in_order<T>(mut all: Vec<(usize, T)>) -> Vec<T> {
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, one)| one).collect()
 }
 
 /// No server that answered knows a call; one that did not may.
