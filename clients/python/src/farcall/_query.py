@@ -116,13 +116,12 @@ def query(
         named = len(parameters) == 1 and isinstance(parameters[0], Mapping)
         options["parameters"] = _encoded(dict(parameters[0]) if named else list(parameters))
     try:
-        routine = server._routine(f"{module}/select")
+        results = server.call(f"{module}/select", sql, **options)
     except _errors.NotFound as error:
         advice = f"serve them: farcall serve {module} (docs/how-to/query-a-database.md)"
         message = f'the server publishes no tables: it has no module "{module}" with them'
         address = server.address
         raise _errors.make(_errors.NotFound, "query", message, advice, server=address) from error
-    results = routine(sql, **options)
     data = results["data"]
     described = json.loads(results["columns"])
     rows = results["rows"]
