@@ -160,6 +160,19 @@ def test_an_element_that_fails(server, farcall):
     assert [r.info for r in infos] == [0, 1]
 
 
+@pytest.mark.parametrize("order", [True, False])
+@pytest.mark.parametrize("kind", [list, iter])
+def test_no_element_that_is_refused_is_lost(server, farcall, kind, order):
+    for items in (["x"], ["x", "y"], [1.0, "x"], ["x", 1.0], [1.0, "x", 2.0, "y"]):
+        wanted = [float(item) ** 2 if item not in ("x", "y") else None for item in items]
+        given = list(server.map(server.square, kind(items), order=order, errors="return"))
+        got = [None if isinstance(one, farcall.WrongType) else one.y for one in given]
+        assert len(got) == len(items)
+        assert got == wanted if order else sorted(got, key=str) == sorted(wanted, key=str)
+        with pytest.raises(farcall.WrongType, match="real number"):
+            list(server.map(server.square, kind(items), order=order))
+
+
 def test_in_order_or_as_they_come(server):
     seconds = [0.4, 0.01, 0.01]
     assert [r.slept for r in server.map("pause", seconds)] == seconds

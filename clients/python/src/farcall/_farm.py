@@ -112,6 +112,11 @@ class Farm:
                 return
             waiting.popleft()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to start, and no outcome to take."""
+        return self.under_way == 0 and not self.waiting and not self._refused
+
     def take(self, seconds: float) -> List[Tuple[int, Any]]:
         """Outcomes, each with its element."""
         if self._refused:

@@ -156,7 +156,7 @@ class Map:
                 farm.add(self._begun, *elements.read(room))
                 self._begun = farm.begun
         farm.start()
-        if farm.under_way == 0 and not farm.waiting and elements.ended:
+        if farm.is_idle and elements.ended:
             self._end()
             return
         has_more = not farm.waiting and not elements.ended and self._room() > 0
