@@ -339,11 +339,15 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
         outcome.as_ref().err().map_or_else(|| "well".to_owned(), |failure| failure.words.clone())
     };
     bound.connection.log.write(|| format!("call {number} ends: {}", words()));
-    let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
+    // In place: outputs are large.
+    let outputs = match &outcome {
+        Ok(outputs) => outputs,
+        Err(_) => return outcome.map(|_| ()).map_err(|failure| failure.in_sending(!sent)),
+    };
     known.measured.ended(bound.handle.binding, bound.routine.interface(), outputs.times());
     known.server = outputs.server_name();
     // SAFETY: as above.
-    unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
+    unsafe { places.fill(outputs) }.map_err(|error| bound.failed(error))
 }
 
 /// Starts a session: its number.

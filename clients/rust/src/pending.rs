@@ -16,7 +16,9 @@ use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{CallbackTimes, Conditions, PlacedAs, Session, Told, Transfer, earlier};
+use crate::session::{
+    CallbackTimes, Conditions, PlacedAs, Session, Special, Told, Transfer, earlier,
+};
 use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
 pub(crate) use farmed::Farmed;
 pub use news::News;
@@ -43,19 +45,18 @@ fn conditions(
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
+    let CallOptions { run_timeout, on, ranks, resources, .. } = *options;
+    let resources = Some(resources).filter(|resources| !resources.is_empty());
+    let asks_for_more = run_timeout.is_some() || on.is_some() || ranks != 0 || resources.is_some();
+    let special = || Special { run_timeout, keep, on, ranks, resources, within: None };
     Conditions {
         deadline,
-        run_timeout: options.run_timeout,
         announced,
         wants: options.wants(),
-        keep,
-        on: options.on,
         copied: options.copied,
-        ranks: options.ranks,
-        resources: (!options.resources.is_empty()).then(|| Box::new(options.resources)),
-        within: None,
         placed: PlacedAs::Nowhere,
         grant: 0,
+        special: (keep.is_some() || asks_for_more).then(|| Box::new(special())),
     }
 }
 

@@ -11,6 +11,7 @@ mod asked;
 mod callbacks;
 mod calls;
 pub mod compressing;
+mod conditions;
 mod core;
 mod ending;
 mod events;
@@ -47,7 +48,8 @@ use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
 
 pub use callbacks::CallbackTimes;
-pub use calls::{Conditions, PlacedAs, Told};
+pub use calls::Told;
+pub use conditions::{Conditions, PlacedAs, Special};
 use ending::{closed, forked};
 use events::{Events, Registration};
 pub use events::{raise, signal, silence};

@@ -66,7 +66,7 @@ impl Call {
             wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
             remaining_us: self.remaining_us(),
             result_credit: None,
-            parent: self.conditions.within.map(|call| call.0.to_vec().into()),
+            parent: self.within().map(|call| call.0.to_vec().into()),
             principal: None,
             trace: None,
             attributes: self.attributes(),
@@ -95,8 +95,8 @@ impl Call {
         limit: Bytes,
         used: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Arc<Prepared>)> {
-        let Conditions { within, copied, .. } = self.conditions;
-        if within.is_some() || copied || self.has_attributes() {
+        let Conditions { wants, copied, special, .. } = &self.conditions;
+        if special.is_some() || *copied || *wants != 0 {
             return None;
         }
         let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
@@ -115,36 +115,35 @@ impl Call {
         }
     }
 
+    /// The call inside whose function it is made.
+    fn within(&self) -> Option<CallId> {
+        self.conditions.special()?.within
+    }
+
     /// What placed it.
     fn grant(&self) -> Option<u64> {
         Some(self.conditions.grant).filter(|grant| *grant != 0)
     }
 
-    /// Whether there are others than what placed it.
-    fn has_attributes(&self) -> bool {
-        let Conditions { wants, on, keep, ranks, run_timeout, resources, .. } = &self.conditions;
-        let says_more = run_timeout.is_some() || resources.is_some();
-        *wants != 0 || on.is_some() || keep.is_some() || *ranks != 0 || says_more
-    }
-
     fn attributes(&self) -> Option<Vec<Attribute>> {
-        if !self.has_attributes() {
-            return self.grant().map(|grant| vec![grant_attribute(grant)]);
-        }
         let attribute =
             |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
         let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
-        let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
-        let kept = self.conditions.keep.and_then(|(_, keep)| keep);
-        let keep = kept.map(|keep| keep.attribute());
-        let note = kept.map(|_| self.note().attribute());
-        let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
-        let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
-        let run_timeout = self.conditions.run_timeout.map(run_timeout_attribute);
-        let resources = self.conditions.resources.as_deref().copied().map(resources_attribute);
-        let all = notices.into_iter().chain(on).chain(keep).chain(note).chain(ranks);
-        let all = all.chain(run_timeout).chain(resources).chain(self.grant().map(grant_attribute));
-        Some(all.collect()).filter(|all: &Vec<Attribute>| !all.is_empty())
+        let mut all: Vec<Attribute> = notices.into_iter().collect();
+        if let Some(special) = self.conditions.special() {
+            let on = special.on.map(|id| attribute(ON, true, id.0.to_vec()));
+            let kept = special.keep.and_then(|(_, keep)| keep);
+            let keep = kept.map(|keep| keep.attribute());
+            let note = kept.map(|_| self.note().attribute());
+            let ranks = Some(special.ranks).filter(|ranks| *ranks != 0);
+            let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
+            let run_timeout = special.run_timeout.map(run_timeout_attribute);
+            let resources = special.resources.map(resources_attribute);
+            let special = [on, keep, note, ranks, run_timeout, resources];
+            all.extend(special.into_iter().flatten());
+        }
+        all.extend(self.grant().map(grant_attribute));
+        Some(all).filter(|all| !all.is_empty())
     }
 }

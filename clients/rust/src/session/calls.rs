@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result};
+use farcall_base::{Error, ErrorKind, Resources, Result};
 use farcall_peer::Audience;
-use farcall_wire::{Keep, Notice, RESOURCES, Reply, Request, wants};
+use farcall_wire::{Notice, RESOURCES, Reply, Request};
 
 use super::ending::forked;
 use super::flight::{Came, too_late};
-use super::{Returned, Session, earlier};
+use super::{Conditions, Returned, Session, earlier};
 use crate::argument::Passed;
 use crate::clock::{now, until};
 use crate::contract::Contract;
@@ -27,54 +27,6 @@ pub enum Told {
     Notice(Notice),
     /// Its outcome is there.
     Over,
-}
-
-/// How a call was placed: if it fails, its arguments are kept to make it elsewhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PlacedAs {
-    /// It was not: it belongs to its server.
-    #[default]
-    Nowhere,
-    /// With others like it.
-    OneOfMany,
-    /// Alone: its transfers are measured.
-    Alone,
-}
-
-/// How a call is to be made.
-#[derive(Clone, Debug)]
-pub struct Conditions {
-    /// When its time is over.
-    pub deadline: Option<Instant>,
-    /// How long its routine may run, if that is bounded.
-    pub run_timeout: Option<Duration>,
-    /// Who hears of its end by [`Session::next_finished`].
-    pub announced: Audience,
-    /// What the server is to tell of the call: bits of [`farcall_wire::wants`].
-    pub wants: u8,
-    /// Its id, and how its outcome is kept, if it is.
-    pub keep: Option<(CallId, Option<Keep>)>,
-    /// The object that it is on.
-    pub on: Option<ObjectId>,
-    /// Whether its arrays are copied first.
-    pub copied: bool,
-    /// Processes that MPI is to start for it; 0 to say nothing.
-    pub ranks: u32,
-    /// What it is given, where that is asked for: apart, since calls are moved.
-    pub resources: Option<Box<Resources>>,
-    /// The call inside whose function it is made: [`Session::open`] finds that out.
-    pub within: Option<CallId>,
-    /// How it was placed.
-    pub placed: PlacedAs,
-    /// What placed it; 0: nobody was asked.
-    pub grant: u64,
-}
-
-impl Conditions {
-    /// Whether the server is to tell something while the call is under way.
-    pub fn has_news(&self) -> bool {
-        self.wants & (wants::PROGRESS | wants::OUTPUT) != 0
-    }
 }
 
 impl Session {
@@ -190,10 +142,12 @@ impl Session {
         let mut deadline = None;
         let mut is_farmed = false;
         if let Some((_, conditions)) = asked {
-            if let Some(asked) = &conditions.resources {
-                self.check_resources("call", **asked)?;
+            if let Some(asked) = conditions.special().and_then(|special| special.resources) {
+                self.check_resources("call", asked)?;
             }
-            conditions.within = self.within();
+            if let Some(call) = self.within() {
+                conditions.special_mut().within = Some(call);
+            }
             deadline = conditions.deadline;
             is_farmed = conditions.announced.is_farm();
             if is_farmed {

@@ -25,7 +25,7 @@ impl Core {
     ) -> Result<u64> {
         let is_own = number.is_none();
         let number = number.unwrap_or(self.next_number);
-        let id = conditions.keep.map(|(id, _)| id);
+        let id = conditions.id();
         let terms = terms(&conditions, Some(&contract));
         self.caller.open(
             number,

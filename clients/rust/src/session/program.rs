@@ -350,12 +350,13 @@ fn sizes(contract: &Contract, arguments: &[WireArgument], limit: Bytes) -> Resul
 pub fn terms(conditions: &Conditions, contract: Option<&Contract>) -> Terms {
     let passes_functions = contract.is_some_and(|contract| !contract.callbacks.is_empty());
     let may_run_twice = contract.is_some_and(|contract| contract.interface.idempotent);
+    let is_on_object = conditions.special().is_some_and(|special| special.on.is_some());
     Terms {
         announced: conditions.announced,
         has_news: conditions.has_news(),
         passes_functions,
         // The state of an object is gone, and the program's own functions ran.
-        is_idempotent: may_run_twice && conditions.on.is_none() && !passes_functions,
+        is_idempotent: may_run_twice && !is_on_object && !passes_functions,
     }
 }
 

@@ -32,7 +32,7 @@ pub fn open_placed(
         let place = client.place(contract, &passed.arguments, options, &without, until)?;
         let Some(place) = place else { return Ok(None) };
         place.tell(conditions);
-        if let Some((id, _)) = &mut conditions.keep {
+        if let Some((id, _)) = conditions.special.as_mut().and_then(|it| it.keep.as_mut()) {
             *id = hinting(*id, place.elsewhere(client));
         }
         match (place.session.open(contract, asked, None, room), &place.placed) {
