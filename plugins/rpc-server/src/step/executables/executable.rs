@@ -30,6 +30,7 @@ impl Server {
         if record.launched {
             self.state.executables.starts.begin(now + self.state.limits.loading_max, executable);
         }
+        let limits = &self.state.limits;
         let mut hello = self.hello(None);
         hello.features.push(POLLED_CANCEL.to_owned());
         if self.state.limits.nesting_max > 0 {
@@ -46,7 +47,8 @@ impl Server {
                 hosts: Default::default(),
             }),
             kind: PeerKind::Executable(executable),
-            patience_until: Some(now + self.state.limits.greeting_max),
+            // It is no stranger. Its program may still start, on a node that does much else.
+            patience_until: Some(now + limits.greeting_max.max(limits.loading_max)),
             leaving: false,
             moved: now,
             has_sent: false,
