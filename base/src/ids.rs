@@ -41,6 +41,43 @@ impl fmt::Debug for CallId {
     }
 }
 
+/// Names data: a value that stays at a server. Chosen at random by the opener of the call that makes
+/// it, so that later calls can name it before it is there (spec/wire.md, "Data"). No call has the
+/// id of data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DataId(pub [u8; 16]);
+
+impl DataId {
+    /// The id under which a Resume takes it up.
+    pub fn as_call(self) -> CallId {
+        CallId(self.0)
+    }
+}
+
+impl fmt::Display for DataId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for DataId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "data {self}")
+    }
+}
+
+/// As [`DataId`] is shown: 32 hexadecimal digits.
+impl FromStr for DataId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<DataId> {
+        text.parse().map(|CallId(id)| DataId(id)).map_err(|error: Error| {
+            Error::new(ErrorKind::InvalidArgument, "read an id of data", error.message().to_owned())
+                .fix("pass the 32 hexadecimal digits that `farcall data` shows")
+        })
+    }
+}
+
 /// Names a held executable: an object, or one of an array of function handles. Twelve bytes that
 /// whoever holds it has chosen at random, then its index among those that were asked for together,
 /// little-endian.

@@ -269,6 +269,11 @@ server_state = record(
     },
     {10: real, 11: real, 12: real, 16: flag},
 )
+# spec/wire.md, section 12
+data_id = is_a(bytes, 16)
+data_status = record(
+    {1: data_id, 2: one_of(3), 3: text, 4: list_of(u64), 5: u64, 7: text}, {6: u64, 8: failure}
+)
 # spec/wire.md, section 11.1
 relay_token = is_a(bytes, 32)
 relay_ticket = record({1: relay_token, 2: list_of(text)})
@@ -296,8 +301,8 @@ SCHEMA = {
         (place_question,),
         (list_of(call_outcome),),
         (text, text),
-        None,
-        None,
+        (list_of(data_id),),
+        (list_of(data_id),),
         (text,),
         (),
     ),
@@ -314,7 +319,9 @@ SCHEMA = {
         (server_report,),
         (place_answer,),
         (list_of(server_state),),
-        *6 * (None,),
+        *4 * (None,),
+        (list_of(data_status),),
+        None,
         (relay_ticket,),
         (list_of(relay_token),),
     ),

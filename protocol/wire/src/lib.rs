@@ -4,6 +4,7 @@
 //! allocate.
 
 pub mod compressed;
+mod data;
 mod executables;
 mod failure;
 pub mod frame;
@@ -23,6 +24,7 @@ mod status;
 mod streams;
 
 pub use compressed::{COMPRESSION, CompressedHead};
+pub use data::{DATA, DATA_SHOWN_MAX, DataState, DataStatus, LEASE, lease_attribute, lease_of};
 pub use executables::{
     CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, THREADS, callback_attribute, callback_slot,
     threads_attribute, threads_of,

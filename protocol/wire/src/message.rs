@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, DataId, Error, ErrorKind, Result};
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
@@ -161,9 +161,9 @@ pub enum Argument {
     /// It lies in shared memory, whole and unpacked: segment, offset, length.
     #[n(4)]
     Shared(#[n(0)] u32, #[n(1)] u64, #[n(2)] u64),
-    /// Data that the receiver keeps under this handle.
+    /// Data at the receiver's.
     #[n(5)]
-    Handle(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    Data(#[cbor(n(0), with = "crate::data::id")] DataId),
     /// The receiver fetches it from there.
     #[n(6)]
     Url(#[n(0)] String),
@@ -189,7 +189,8 @@ pub struct Open {
     #[n(4)]
     pub arguments: Vec<Argument>,
     /// How the opener wants its results, one per parameter: `Shared` to have it put there, `Absent`
-    /// for none, `Blocks(None)` to have it sent, inline if short. `None`: all of them sent.
+    /// for none, `Blocks(None)` to have it sent, inline if short, `Data` to have it stay. `None`: all
+    /// of them sent.
     #[n(11)]
     pub wanted: Option<Vec<Argument>>,
     /// Time left until the deadline, in microseconds.

@@ -1,8 +1,9 @@
 //! What ends ask one another beside calls, and the answers (spec/wire.md, section 4).
 
-use farcall_base::{CallId, ObjectId};
+use farcall_base::{CallId, DataId, ObjectId};
 use minicbor::{Decode, Encode};
 
+use crate::data::DataStatus;
 use crate::executables::Loaded;
 use crate::kept::KeptCall;
 use crate::message::{Failure, call_id};
@@ -72,6 +73,14 @@ pub enum Request {
     /// site of the asker. Answer: [`Reply::Servers`].
     #[n(15)]
     Servers(#[n(0)] String, #[n(1)] String),
+    /// Servers that named [`crate::DATA`] only: how are these? Without any: which data do I have?
+    /// Answer: [`Reply::Data`].
+    #[n(16)]
+    Data(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>),
+    /// Servers that named [`crate::DATA`] only: delete these; those that are not there are skipped.
+    /// Answer: [`Reply::Done`].
+    #[n(17)]
+    DeleteData(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>),
     /// Servers that named [`crate::RELAY`] only: lead me to the server of this name. Answer:
     /// [`Reply::Relay`].
     #[n(18)]
@@ -315,6 +324,9 @@ pub enum Reply {
     /// The servers that are known.
     #[n(11)]
     Servers(#[n(0)] Vec<ServerState>),
+    /// Data of whoever asks.
+    #[n(16)]
+    Data(#[n(0)] Vec<DataStatus>),
     /// The client can dial its end of a stream.
     #[n(18)]
     Relay(#[n(0)] RelayTicket),

@@ -6,6 +6,7 @@
 
 use farcall_base::{printable, printable_line};
 
+use crate::data::DataStatus;
 use crate::kept::{KeptCall, KeptNote};
 use crate::message::Notice;
 use crate::placement::{
@@ -58,6 +59,7 @@ impl Shown for Reply {
             Reply::Modules(list) => all(list),
             Reply::Status(status) => status.make_printable(),
             Reply::Kept(list) => all(list),
+            Reply::Data(list) => all(list),
             Reply::Reported(answer) => answer.make_printable(),
             Reply::State(report) => report.make_printable(),
             Reply::Placed(answer) => answer.make_printable(),
@@ -107,6 +109,13 @@ impl Shown for KeptCall {
             line(arguments);
             line(label);
         }
+    }
+}
+
+impl Shown for DataStatus {
+    fn make_printable(&mut self) {
+        let DataStatus { kind, principal, failure: _, .. } = self;
+        [kind, principal].into_iter().for_each(line);
     }
 }
 

@@ -12,6 +12,7 @@ mod reader;
 mod requests;
 mod round_trip;
 mod samples;
+mod samples_data;
 mod samples_placement;
 mod specification;
 mod vectors;

@@ -1,6 +1,6 @@
 //! Random messages from a seed: every optional key present or not, every form of argument.
 
-use farcall_base::{CallId, ObjectId, Random, SeededRandom};
+use farcall_base::{CallId, DataId, ObjectId, Random, SeededRandom};
 use farcall_wire::*;
 
 use crate::body::Body;
@@ -59,7 +59,7 @@ impl Draw {
             2 => Argument::Inline(self.bytes(300).into()),
             3 => Argument::Blocks(self.maybe(Draw::number)),
             4 => Argument::Shared(self.number32(), self.number(), self.number()),
-            5 => Argument::Handle(self.bytes(20)),
+            5 => Argument::Data(DataId(self.0.bytes16())),
             6 => Argument::Url(self.text()),
             _ => Argument::Texts(self.some(4, |draw| draw.maybe(|draw| draw.bytes(9).into()))),
         }
@@ -141,7 +141,9 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(17) {
+        match self.below(19) {
+            17 => Request::Data(self.some(4, |draw| DataId(draw.0.bytes16()))),
+            18 => Request::DeleteData(self.some(4, |draw| DataId(draw.0.bytes16()))),
             10 => Request::Report(Box::new(self.server_report())),
             11 => Request::State(self.state_question()),
             12 => Request::Place(Box::new(self.place_question())),
@@ -244,7 +246,8 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(14) {
+        match self.below(15) {
+            14 => Reply::Data(self.some(3, Draw::data_status)),
             12 => Reply::Relay(RelayTicket {
                 token: RelayToken(self.hash()),
                 addresses: self.some(3, Draw::text),
@@ -265,6 +268,20 @@ impl Draw {
             }),
             6 => Reply::Kept(self.some(3, Draw::kept_call)),
             _ => Reply::Status(Box::new(self.status())),
+        }
+    }
+
+    fn data_status(&mut self) -> DataStatus {
+        let states = [DataState::Coming, DataState::There, DataState::Failed];
+        DataStatus {
+            id: DataId(self.0.bytes16()),
+            state: states[self.below(3) as usize],
+            kind: self.text(),
+            extents: self.some(4, Draw::number),
+            bytes: self.number(),
+            left_us: self.maybe(Draw::number),
+            principal: self.text(),
+            failure: self.maybe(Draw::failure),
         }
     }
 

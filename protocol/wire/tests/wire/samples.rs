@@ -1,9 +1,10 @@
 //! The well-formed frames of `spec/vectors/wire.json`: one of each shape that a message can take.
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind, ObjectId};
+use farcall_base::{CallId, ChannelId, DataId, Error, ErrorKind, ObjectId};
 use farcall_wire::*;
 
 use crate::body::Body;
+use crate::samples_data::stays;
 use crate::samples_placement::placement;
 
 /// A frame with a name and what it says.
@@ -40,10 +41,8 @@ fn data(
 
 /// All of them, in the order of the file.
 pub fn samples() -> Vec<Sample> {
-    [connection(), questions(), orders(), replies(), opens(), streams(), outcomes(), placement()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let calls = [opens(), streams(), outcomes(), placement(), stays()];
+    [connection(), questions(), orders(), replies()].into_iter().chain(calls).flatten().collect()
 }
 
 pub fn hello() -> Hello {
@@ -367,7 +366,7 @@ fn opens() -> Vec<Sample> {
         Argument::Blocks(Some(1 << 40)),
         Argument::Blocks(None),
         Argument::Shared(3, 4096, 800),
-        Argument::Handle(vec![9, 8, 7]),
+        Argument::Data(DataId(*b"data-of-the-call")),
         Argument::Url("https://example.org/a.npy".into()),
         Argument::Texts(vec![Some(b"text".to_vec().into()), None, Some(vec![].into())]),
     ];
@@ -376,6 +375,7 @@ fn opens() -> Vec<Sample> {
             Argument::Absent,
             Argument::Blocks(None),
             Argument::Shared(3, 8192, 800),
+            Argument::Data(DataId(*b"what-stays-there")),
         ]),
         remaining_us: Some(5_000_000),
         result_credit: Some(1 << 20),

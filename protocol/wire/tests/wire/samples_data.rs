@@ -1,0 +1,48 @@
+//! Frames about data in `spec/vectors/wire.json`.
+
+use std::time::Duration;
+
+use farcall_base::{DataId, Error, ErrorKind};
+use farcall_wire::*;
+
+use crate::body::Body;
+use crate::samples::{Sample, open, sample};
+
+const FIRST: DataId = DataId(*b"data-of-the-call");
+const SECOND: DataId = DataId(*b"what-stays-there");
+
+pub fn stays() -> Vec<Sample> {
+    let there = DataStatus {
+        id: FIRST,
+        state: DataState::There,
+        kind: "data:float64:2:row".into(),
+        extents: vec![100, 50],
+        bytes: 40_000,
+        left_us: Some(60_000_000),
+        principal: "anna".into(),
+        failure: None,
+    };
+    let error = Error::new(ErrorKind::RoutineCrashed, "run a routine", "it was killed");
+    let lost = DataStatus {
+        id: SECOND,
+        state: DataState::Failed,
+        extents: vec![],
+        left_us: None,
+        failure: Some((&error).into()),
+        ..there.clone()
+    };
+    let makes = Open {
+        arguments: vec![Argument::Data(FIRST), Argument::Absent],
+        wanted: Some(vec![Argument::Absent, Argument::Data(SECOND)]),
+        attributes: Some(vec![lease_attribute(Duration::from_secs(60))]),
+        ..open()
+    };
+    let asked = |what: Request| Body::Request(what);
+    vec![
+        sample("open/data", "from data, to data", 1, 0, Body::Open(makes)),
+        sample("request/data", "how is this?", 1, 0, asked(Request::Data(vec![FIRST]))),
+        sample("request/all-data", "which do I have?", 1, 0, asked(Request::Data(vec![]))),
+        sample("request/delete-data", "away", 1, 0, asked(Request::DeleteData(vec![SECOND]))),
+        sample("reply/data", "two", 1, 0, Body::Reply(Reply::Data(vec![there, lost]))),
+    ]
+}
