@@ -7,6 +7,7 @@ mod canonical;
 mod check;
 pub mod class_page;
 mod compile;
+pub mod data;
 pub mod decode;
 pub mod diagnostic;
 mod dialect;

@@ -58,7 +58,7 @@ pub struct DataStatus {
     #[n(2)]
     pub state: DataState,
     /// The routine that its call takes it from a client with, which says its type
-    /// (`data:float64:2:row`).
+    /// (`data:double:2:row`).
     #[n(3)]
     pub kind: String,
     /// Its extents, as far as they are known.

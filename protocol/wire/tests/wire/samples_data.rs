@@ -15,7 +15,7 @@ pub fn stays() -> Vec<Sample> {
     let there = DataStatus {
         id: FIRST,
         state: DataState::There,
-        kind: "data:float64:2:row".into(),
+        kind: "data:double:2:row".into(),
         extents: vec![100, 50],
         bytes: 40_000,
         left_us: Some(60_000_000),
