@@ -218,6 +218,8 @@ pub mod result_kind {
     pub const TEXT: i32 = 4;
     /// `FARCALL_RESULT_TEXTS`: strings
     pub const TEXTS: i32 = 5;
+    /// `FARCALL_RESULT_DATA`: data at the server
+    pub const DATA: i32 = 6;
 }
 
 /// Tags of the native call (farcall-native.h): an element type, and how it is passed.

@@ -265,6 +265,8 @@ impl Session {
             | Request::Outcomes(_)
             | Request::Servers(..)
             | Request::Relay(_)
+            | Request::Data(_)
+            | Request::DeleteData(_)
             | Request::DialBack => {
                 let error = Error::new(
                     ErrorKind::InvalidArgument,
@@ -385,6 +387,7 @@ impl Session {
         if let (Ok(_), Some(object)) = (&outcome, &mut self.object) {
             object.has_run(call.routine());
         }
+        call.give_up(&mut self.segments);
         self.calls.insert(channel, call);
         let processor_ns = processor.map(|before| processor_time().saturating_sub(before));
         let finished_ns = nanoseconds(&self.clock);

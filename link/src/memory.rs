@@ -43,6 +43,29 @@ pub unsafe trait Region: Send + Sync {
     /// keeps and that was taken back from every other process: no call uses it again.
     fn withdraw(&self) {}
 
+    /// Nobody writes here any more, in no process, from now on; false where somebody still can. For
+    /// memory of [`MemorySource::allocate_value`] that was taken back from every other process.
+    fn seal(&self) -> bool {
+        self.identity() == 0
+    }
+
+    /// Whether nobody can write here, in no process.
+    fn is_sealed(&self) -> bool {
+        false
+    }
+
+    /// What is sealed can be written to in this process, which has a copy of every page that it
+    /// writes to, until [`Region::close_copy`].
+    ///
+    /// # Errors
+    /// `System` where there is no memory for copies.
+    fn open_copy(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The copies are gone.
+    fn close_copy(&self) {}
+
     /// A call is to use what a user keeps here; false if other processes do not see what is
     /// written. Until it is given back as often, a fork leaves it to the calls of this process, and
     /// the child has a copy.
@@ -66,6 +89,14 @@ pub trait MemorySource: Send + Sync {
     /// # Errors
     /// `LimitExceeded` when the source's limit is reached, `System` otherwise.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Region>>;
+
+    /// A region of `bytes` zero bytes for one value, which can be sealed. It is never used again.
+    ///
+    /// # Errors
+    /// As for [`MemorySource::allocate`].
+    fn allocate_value(&self, bytes: usize) -> Result<Arc<dyn Region>> {
+        self.allocate(bytes)
+    }
 
     /// Maps memory that another process shared.
     ///

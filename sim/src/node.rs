@@ -10,8 +10,10 @@ use farcall_call::{Place, Transmit};
 use farcall_link::memory::{MemorySource, Space};
 use farcall_link::stream::ByteStream;
 use farcall_link::{FrameHandler, FrameSource, Link, Received};
-use farcall_rpc_server::state::{Action, MemoryId, MemorySource as SharedSource, State};
-use farcall_rpc_server::step::{Server, Surroundings};
+use farcall_rpc_server::state::{
+    Action, MemoryId, MemorySource as SharedSource, OwnMemory, State, ValueMemory,
+};
+use farcall_rpc_server::step::{Server, SlotMemory, Surroundings};
 use farcall_rpc_server::transfers::Transfers;
 use farcall_transport_simulated::{HeapMemory, Network};
 use farcall_wire::FrameHeader;
@@ -45,6 +47,23 @@ impl Surroundings for Memory {
 
     fn allocate_for(&mut self, _: &str, bytes: u64) -> Result<(MemoryId, u64, u64)> {
         self.allocate(ConnectionId(0), bytes)
+    }
+
+    fn allocate_value(&mut self, _: &str, bytes: u64) -> Result<ValueMemory> {
+        let (id, identity, bytes) = self.allocate(ConnectionId(0), bytes)?;
+        Ok(ValueMemory { id, identity, bytes })
+    }
+
+    fn seal(&mut self, _: &str, memory: &OwnMemory) -> Result<ValueMemory> {
+        Ok(ValueMemory { id: memory.id, identity: memory.identity, bytes: memory.bytes })
+    }
+
+    fn copy_value(&mut self, principal: &str, from: &SlotMemory) -> Result<ValueMemory> {
+        let copy = self.allocate_value(principal, from.array.bytes())?;
+        let region = self.transfers.region(copy.id);
+        let region = region.ok_or_else(|| Error::internal("copy a value", "it is gone"))?;
+        self.transfers.copy(from, &*region)?;
+        Ok(copy)
     }
 
     fn map(&mut self, _: ConnectionId, _: u32, _: u64) -> Result<MemoryId> {

@@ -281,6 +281,11 @@ pub fn inline() -> PathBuf {
     FILE.get_or_init(make).clone()
 }
 
+/// resident.idl: what makes data, and uses it.
+pub fn resident() -> PathBuf {
+    root().join("tests/routines/resident.idl")
+}
+
 /// objects.idl: classes.
 pub fn objects() -> PathBuf {
     root().join("tests/routines/objects.idl")

@@ -50,6 +50,7 @@ mod reconnect;
 mod refused;
 mod relayed;
 mod republish;
+mod resident;
 mod rights;
 mod roles;
 mod ssh;

@@ -137,7 +137,8 @@ enum farcall_result_kind {
     FARCALL_RESULT_ARRAY = 2,
     FARCALL_RESULT_WRITTEN = 3, /* the caller's array was written */
     FARCALL_RESULT_TEXT = 4, /* a string */
-    FARCALL_RESULT_TEXTS = 5 /* strings */
+    FARCALL_RESULT_TEXTS = 5, /* strings */
+    FARCALL_RESULT_DATA = 6 /* data at the server */
 };
 
 /* Tags of the native call (farcall-native.h): an element type, and how it is passed. */

@@ -98,7 +98,12 @@ impl ResultsObject {
             Output::Texts(texts) => {
                 texts.iter().map(|text| text.as_ref().map(terminated)).collect()
             }
-            Output::None | Output::Null | Output::Array(_) | Output::Written(_) => Vec::new(),
+            Output::None
+            | Output::Null
+            | Output::Array(_)
+            | Output::Written(_)
+            | Output::Stayed(_)
+            | Output::Data(_) => Vec::new(),
         };
         ResultsObject {
             routine: routine.clone(),
@@ -190,6 +195,7 @@ unsafe extern "C" fn farcall_results_kind(
         Some(Output::Written(_)) => result_kind::WRITTEN,
         Some(Output::Text(_)) => result_kind::TEXT,
         Some(Output::Texts(_)) => result_kind::TEXTS,
+        Some(Output::Stayed(_) | Output::Data(_)) => result_kind::DATA,
     }
 }
 

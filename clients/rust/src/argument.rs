@@ -4,8 +4,11 @@ pub mod short;
 
 use std::sync::Arc;
 
+use farcall_base::DataId;
+
 use crate::array::{Array, ArrayMut, View};
 use crate::callback::Callback;
+use crate::data::Data;
 
 /// What a caller passes for one parameter. Arrays are borrowed for `'a`, so that this is right:
 ///
@@ -54,14 +57,19 @@ pub enum Argument<'a> {
     Callback(Arc<dyn Callback>),
     /// An array. For OUT parameters: where the result goes.
     Array(View<'a>),
+    /// A value that stays at the server.
+    Data(Data),
 }
 
 impl Argument<'_> {
     /// How many dimensions an array has, where it says so itself.
     pub(crate) fn rank(&self) -> Option<i64> {
-        let Argument::Array(view) = self else { return None };
-        let (shape, _) = view.place.shape.as_ref()?;
-        i64::try_from(shape.len()).ok()
+        let rank = match self {
+            Argument::Array(view) => view.place.shape.as_ref()?.0.len(),
+            Argument::Data(data) => data.kind().rank,
+            _ => return None,
+        };
+        i64::try_from(rank).ok()
     }
 }
 
@@ -84,6 +92,8 @@ pub struct Passed {
     pub destinations: Vec<Destination<'static>>,
     /// What its caller calls the call.
     pub label: Option<Arc<str>>,
+    /// Results that stay at the server, by parameter.
+    pub stays: Vec<(usize, DataId)>,
 }
 
 /// What a caller passes as NULL: the number of the parameter, and of an array of texts that of the
@@ -95,6 +105,11 @@ pub struct Null {
 }
 
 impl Passed {
+    /// The id under which a result stays, if it does.
+    pub fn stay(&self, parameter: usize) -> Option<DataId> {
+        self.stays.iter().find(|(of, _)| *of == parameter).map(|(_, id)| *id)
+    }
+
     /// All that is NULL.
     pub fn nulls(&self) -> Vec<Null> {
         // Most calls pass neither, and are short.
@@ -120,7 +135,7 @@ impl Passed {
 
     /// Arguments that live for ever, or keep what they name.
     pub fn owned(arguments: Vec<Argument<'static>>) -> Passed {
-        Passed { arguments, destinations: Vec::new(), label: None }
+        Passed { arguments, destinations: Vec::new(), label: None, stays: Vec::new() }
     }
 
     /// Arguments that are borrowed.
@@ -140,7 +155,7 @@ impl Passed {
         let destinations = unsafe {
             std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations)
         };
-        Passed { arguments, destinations, label: None }
+        Passed { arguments, destinations, label: None, stays: Vec::new() }
     }
 }
 

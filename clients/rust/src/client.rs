@@ -373,6 +373,6 @@ impl Client {
     }
 }
 
-fn ended_early() -> Error {
+pub(crate) fn ended_early() -> Error {
     Error::internal("ask the server", "the wait for the answer ended early")
 }

@@ -97,30 +97,44 @@ impl Contract {
         }
     }
 
+    /// That of a routine whose interface nobody has to ask for.
+    pub fn local(interface: Interface) -> Contract {
+        let hash = farcall_idl::encode::contract_hash(&interface);
+        let hashes = (hash, farcall_idl::encode::call_hash(&interface));
+        Contract::new(interface.full_name(), hashes, interface, false)
+    }
+
+    fn new(
+        name: String,
+        (hash, call_hash): ([u8; 32], [u8; 32]),
+        interface: Interface,
+        is_placed: bool,
+    ) -> Contract {
+        let interface = Arc::new(interface);
+        Contract {
+            sizer: Sizer::new(&interface),
+            callbacks: CallbackType::all(&interface),
+            left_out: LeftOut::of(&interface),
+            placing: is_placed.then(|| Placing::new(&interface)),
+            name,
+            hash,
+            call_hash,
+            pace: Pace::default(),
+            prepared: PreparedCalls::default(),
+            binding: OnceLock::new(),
+            interface,
+        }
+    }
+
     fn decode(reply: &InterfaceReply) -> Result<Contract> {
         let interface = decode_interface(&reply.interface)?;
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
             let call_hash = farcall_idl::encode::call_hash(&interface);
             // Names and documentation are shown in many places, in four languages.
-            let interface = Arc::new(interface.shown());
-            let sizer = Sizer::new(&interface);
-            let callbacks = CallbackType::all(&interface);
-            let left_out = LeftOut::of(&interface);
-            let placing = reply.is_placed.unwrap_or(false).then(|| Placing::new(&interface));
-            return Ok(Contract {
-                interface,
-                name: reply.name.clone(),
-                hash,
-                call_hash,
-                sizer,
-                callbacks,
-                pace: Pace::default(),
-                prepared: PreparedCalls::default(),
-                placing,
-                binding: OnceLock::new(),
-                left_out,
-            });
+            let is_placed = reply.is_placed.unwrap_or(false);
+            let hashes = (hash, call_hash);
+            return Ok(Contract::new(reply.name.clone(), hashes, interface.shown(), is_placed));
         }
         let message = "client and server compute the interface's hash differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

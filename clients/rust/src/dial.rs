@@ -13,7 +13,9 @@ use farcall_link::memory::MemorySource;
 use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS};
+use farcall_wire::{
+    ByteOrder, CALLBACKS, DATA, Hello, HelloLimits, RESOURCES, RESUME, Role, STATUS,
+};
 use farcall_wire::{PLACEMENT, RELAY};
 
 use crate::address::Address;
@@ -311,7 +313,7 @@ pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES, PLACEMENT, RELAY]
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS, RESOURCES, PLACEMENT, RELAY, DATA]
             .map(str::to_owned)
             .into_iter()
             .chain(compression)

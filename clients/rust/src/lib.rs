@@ -19,6 +19,7 @@ mod callback;
 mod client;
 mod clock;
 mod contract;
+mod data;
 mod dial;
 mod farm;
 mod files;
@@ -42,15 +43,16 @@ pub use argument::{Argument, Destination};
 pub use array::{Array, ArrayMut, Element, Shape, View};
 pub use callback::{Answer, Callback, CallbackCall, NativeFunction, Running, Taken, callback};
 pub use client::{CallOptions, Client, Explanation, Keep};
+pub use data::{Data, Stay};
 pub use dial::{ConnectOptions, settings_there};
-pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Resources, Result, printable};
+pub use farcall_base::{CallId, DataId, Error, ErrorKind, ObjectId, Resources, Result, printable};
 pub use farcall_idl as idl;
 pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
-    CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState,
-    ObjectStatus, OpenCall, Order, PlacedServer, ProcessorsStatus, ServerPresence, ServerState,
-    Stage, Status, Totals, Use,
+    CallTimes, DataState, DataStatus, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus,
+    ObjectState, ObjectStatus, OpenCall, Order, PlacedServer, ProcessorsStatus, ServerPresence,
+    ServerState, Stage, Status, Totals, Use,
 };
 pub use farm::{Farm, Outcome};
 pub use hold::{Hold, HoldOptions};

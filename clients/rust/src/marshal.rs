@@ -24,6 +24,7 @@ use smallvec::SmallVec;
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::Place;
 use crate::contract::Contract;
+use crate::data;
 use crate::files::{SentFile, Target};
 use crate::lending::{Lent, Wanted};
 use crate::results::result_memory;
@@ -327,6 +328,14 @@ impl<'a> One<'a> {
             return Ok(());
         }
         let short = array.transfer_bytes <= INLINE_MAX;
+        if let Some(id) = self.passed.stay(self.index) {
+            self.want(WireArgument::Data(id));
+            return self.only_send(array, argument, bytes);
+        }
+        if let Argument::Data(data) = argument {
+            self.call.arguments[self.index] = data::wire(data);
+            return self.receive_separately(array, destination);
+        }
         if let Some(bytes) = bytes.filter(|_| mode.is_input()) {
             // One number for an array of one, characters for a char array, or an array that sizes
             // refer to.
@@ -365,6 +374,34 @@ impl<'a> One<'a> {
             self.send(array, place, short)?;
         }
         self.receive_separately(array, destination)
+    }
+
+    /// The argument of a result that stays, or that is an output alone: it goes as bytes.
+    fn only_send(
+        &mut self,
+        array: &ArrayLayout,
+        argument: &Argument<'_>,
+        bytes: Option<InlineBytes>,
+    ) -> Result<()> {
+        if !self.parameter.mode.is_input() {
+            return Ok(());
+        }
+        let short = array.transfer_bytes <= INLINE_MAX;
+        match (bytes, argument) {
+            (Some(bytes), _) => self.inline(array, bytes),
+            (None, Argument::Data(data)) => {
+                self.call.arguments[self.index] = data::wire(data);
+                Ok(())
+            }
+            (None, Argument::Url(url)) => {
+                self.call.arguments[self.index] = WireArgument::Url(url.clone());
+                Ok(())
+            }
+            (None, argument) => {
+                let place = place_of(argument).ok_or_else(|| self.wrong("an array is missing"))?;
+                self.send(array, place, short)
+            }
+        }
     }
 
     fn check_destination(&self, array: &ArrayLayout, place: &Place) -> Result<()> {

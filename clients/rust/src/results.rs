@@ -14,6 +14,7 @@ use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::CallTimes;
 
 use crate::array::Element;
+use crate::data::Data;
 use crate::per_process::PerProcess;
 use crate::view::Server;
 
@@ -50,6 +51,10 @@ pub enum Output {
     Null,
     /// An array of its own.
     Array(OwnedArray),
+    /// It stayed at the server: elements of this shape, until the call is told which data that is.
+    Stayed(Extents),
+    /// It stayed at the server.
+    Data(Data),
     /// The caller's array was written: elements of this shape.
     Written(Extents),
     /// A string; `None` for NULL.

@@ -13,6 +13,7 @@ mod calls;
 pub mod compressing;
 mod conditions;
 mod core;
+mod dropped;
 mod ending;
 mod events;
 mod flight;
@@ -50,6 +51,7 @@ use farcall_wire::{Hello, HelloLimits};
 pub use callbacks::CallbackTimes;
 pub use calls::Told;
 pub use conditions::{Conditions, PlacedAs, Special};
+use dropped::DroppedData;
 use ending::{closed, forked};
 use events::{Events, Registration};
 pub use events::{raise, signal, silence};
@@ -108,6 +110,8 @@ pub struct Session {
     until: Option<Instant>,
     /// The process that connected: two that write to one connection destroy it.
     owner: Birthplace,
+    /// Data that the program needs no longer.
+    dropped: DroppedData,
 }
 
 impl Session {
@@ -154,6 +158,7 @@ impl Session {
             patience,
             until: None,
             owner: Birthplace::here(),
+            dropped: DroppedData::default(),
         };
         session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(patience);
@@ -310,6 +315,7 @@ impl Session {
 
     /// Sends what the socket takes, and tells whoever has something to do then.
     fn advance(&self, core: &mut Core) {
+        self.dropped.delete(core, self.patience);
         core.pump();
         self.tell(core);
     }

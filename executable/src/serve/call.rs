@@ -18,7 +18,7 @@ use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::strided::Strided;
 use farcall_transport_unix::Birthplace;
-use farcall_wire::{Argument, NOTICES, Open, threads_of, wants};
+use farcall_wire::{Argument, NOTICES, Open, gives_up, threads_of, wants};
 
 use super::CALL_BYTES_MAX;
 use super::children::end_what_a_call_left;
@@ -77,6 +77,10 @@ pub struct PendingCall {
     pub threads: Option<u32>,
     /// Arrays that the routine writes and does not read.
     unread: Vec<usize>,
+    /// Data that its routine may write to: it gets copies of the pages.
+    copied: Vec<Arc<dyn Region>>,
+    /// Segments that this process unmaps before it answers.
+    pub gives_up: Vec<u32>,
 }
 
 /// What a routine is called with.
@@ -150,15 +154,23 @@ impl PendingCall {
             is_measured: is_measured(open),
             threads: threads_of(open.attributes.as_deref()),
             unread: unread(interface, open),
+            copied: Vec::new(),
+            gives_up: gives_up(open.attributes.as_deref()),
         };
-        call.fill(interface, open, &values)?;
+        call.fill(interface, open, &values, segments)?;
         call.check_ranks(interface)?;
         call.told = ranks::led().map(|_| ranks::for_others(loaded, open, &call.layout.parameters));
         Ok(call)
     }
 
     /// Writes what came inline, and prepares to receive what comes as data.
-    fn fill(&mut self, interface: &Interface, open: &Open, values: &ByteValues<'_>) -> Result<()> {
+    fn fill(
+        &mut self,
+        interface: &Interface,
+        open: &Open,
+        values: &ByteValues<'_>,
+        segments: &Segments,
+    ) -> Result<()> {
         for index in 0..interface.parameters.len() {
             let parameter = &interface.parameters[index];
             match (&self.layout.parameters[index], &open.arguments[index], &self.places[index]) {
@@ -187,6 +199,16 @@ impl PendingCall {
                             check_blocks(parameter, *length, array)?;
                             self.announced_bytes += array.transfer_bytes;
                             self.receiving.insert(index as u16, packing);
+                        }
+                        Argument::Shared(segment, at, length) if parameter.mode.is_input() => {
+                            let needed = array.transfer_bytes;
+                            let (from, at) = segments.find(*segment, *at, *length, needed)?;
+                            if from.base() != region.base() {
+                                let value = Block::of(&from, at, needed as usize)?;
+                                fill_array(parameter, &mut packing, value.bytes())?;
+                            } else if from.is_sealed() && !parameter.constant {
+                                self.copied.push(from);
+                            }
                         }
                         _ => {}
                     }
@@ -286,6 +308,17 @@ impl PendingCall {
         self.arena
     }
 
+    /// Takes the results out of segments that are given up: nothing here can write to them any more.
+    pub fn give_up(&mut self, segments: &mut Segments) {
+        for (place, wanted) in self.places.iter_mut().zip(&self.wanted) {
+            let is_given_up = |segment: &u32| self.gives_up.contains(segment);
+            if matches!(wanted, Argument::Shared(segment, ..) if is_given_up(segment)) {
+                *place = Place::None;
+            }
+        }
+        self.gives_up.iter().for_each(|segment| segments.remove(*segment));
+    }
+
     /// What it calls, in full.
     pub fn routine(&self) -> &str {
         &self.routine
@@ -303,7 +336,9 @@ impl PendingCall {
             super::callback::keep_slots(&ready.slots);
         }
         self.clear_unread()?;
+        self.copied.iter().try_for_each(|region| region.open_copy())?;
         let outcome = self.invoke(module, loaded, &mut ready);
+        self.copied.iter().for_each(|region| region.close_copy());
         // Texts that the slots point to live until they were copied.
         let _texts = match ranks::led() {
             Some(ranks) => ranks.returned(outcome),

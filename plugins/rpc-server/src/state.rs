@@ -39,7 +39,7 @@ use crate::counters::Counters;
 pub use actions::Action;
 pub use calls::{
     Allowed, AllowedBy, Arguments, Call, CallClock, CallKey, CallMemory, CallTable, Callback,
-    Callbacks, Calls, Nest, Nesting, Run, Wants,
+    Callbacks, Calls, Nest, Nesting, Run, Stay, Wants,
 };
 pub(crate) use executables::FREE_BYTES;
 pub use executables::{Executable, Executables, InLine, Phase};
@@ -47,8 +47,8 @@ pub use front::{
     Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
 };
 pub use kept::{
-    Accepted, ClientKey, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded,
-    ResultsOrder, Resuming, Returning, Written,
+    Accepted, ClientKey, Content, Data, DataTable, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD,
+    Outcome, Recorded, ResultsOrder, Resuming, Returning, Value, ValueMemory, ValuePlace, Written,
 };
 pub use known::Known;
 pub use limits::Limits;
@@ -140,7 +140,12 @@ impl State {
             .filter_map(|one| Some((one.memory.as_ref()?.id, one.open.call)));
         let all =
             running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))));
-        all.chain(callbacks)
+        let given = self.calls.values().flat_map(|call| &call.memory.given);
+        let given = given.filter_map(|(_, value)| Some((value.memory()?.id, CallId([0; 16]))));
+        let sent = self.calls.sending().filter_map(|one| Some((one.value.as_ref()?, one.id)));
+        let sent = sent.filter_map(|(value, id)| Some((value.memory()?.id, id)));
+        let data = self.kept.data.memories().map(|(id, memory)| (memory.id, id.as_call()));
+        all.chain(callbacks).chain(given).chain(sent).chain(data)
     }
 
     /// What is there when no client is: nothing, or the names of tables that leak.

@@ -4,6 +4,7 @@
 //! on an executable's connection, its memory named and not moved.
 
 mod calls;
+mod data;
 mod executables;
 mod front;
 mod kept;
@@ -15,12 +16,14 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
-    CALLBACKS, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
+    CALLBACKS, DATA, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
     PUBLISHED_PIECES, RELAY, RESOURCES, Role, STATUS, URLS,
 };
 
 use crate::access::Rights;
-use crate::state::{Action, MemoryId, MemorySource, PeerKind, Resuming, State};
+use crate::state::{
+    Action, MemoryId, MemorySource, OwnMemory, PeerKind, Resuming, State, ValueMemory,
+};
 
 pub use calls::{SlotMemory, result_memory};
 pub use front::{Listing, NodeFacts, Union};
@@ -49,6 +52,25 @@ pub trait Surroundings {
     /// # Errors
     /// As for [`Surroundings::allocate`].
     fn allocate_for(&mut self, principal: &str, bytes: u64) -> Result<(MemoryId, u64, u64)>;
+
+    /// Memory of this principal's for one value, which is to be sealed.
+    ///
+    /// # Errors
+    /// As for [`Surroundings::allocate`].
+    fn allocate_value(&mut self, principal: &str, bytes: u64) -> Result<ValueMemory>;
+
+    /// Nobody writes to a value any more; if somebody still could, a copy takes its place. The
+    /// memory that is not used is for the caller to release.
+    ///
+    /// # Errors
+    /// As for [`Surroundings::allocate`], where it has to be copied.
+    fn seal(&mut self, principal: &str, memory: &OwnMemory) -> Result<ValueMemory>;
+
+    /// A sealed copy of an array for a principal's value, its elements one behind the other.
+    ///
+    /// # Errors
+    /// As for [`Surroundings::allocate`].
+    fn copy_value(&mut self, principal: &str, from: &SlotMemory) -> Result<ValueMemory>;
 
     /// Maps memory that a client shared, for the bytes of a call that go to an executable which
     /// shares none: its name.
@@ -117,6 +139,7 @@ impl Server {
             RESOURCES,
             PLACEMENT,
             RELAY,
+            DATA,
         ]
         .into_iter()
         .chain(objects);
@@ -330,6 +353,7 @@ impl Server {
                     self.go_on_or_end(surroundings, key, &resuming);
                 }
                 self.end_lasting(surroundings.now(), connection, &resuming);
+                self.data_owner_gone(surroundings, connection, &resuming);
                 self.keep_held(surroundings, peer.caller.rights.principal(), resuming);
                 self.forget_large(surroundings, peer.number, &peer.large);
                 self.forget_nest(connection, peer.inside);

@@ -22,6 +22,8 @@ const WRITE_MIN: usize = 16 << 10;
 const PREPARE_BYTES: u64 = 128 << 10;
 /// Prepared memory of calls under way. Results that are larger or more wait for their bytes.
 const PREPARED_MAX: u64 = 512 << 20;
+/// Values are copied in pieces of so many bytes.
+const COPY_BYTES: usize = 256 << 10;
 /// Parts that wait to be prepared; older ones are forgotten.
 const EXPECTED_MAX: usize = 4096;
 /// What a file that can be mapped may answer all the same: its owner sealed it against writing
@@ -137,6 +139,24 @@ impl Transfers {
     /// The region that an identity belongs to.
     pub fn by_identity(&self, identity: u64) -> Option<&Arc<dyn Region>> {
         self.regions.values().map(|kept| &kept.region).find(|region| region.identity() == identity)
+    }
+
+    /// Copies a place's elements to the beginning of a region, one after the other.
+    ///
+    /// # Errors
+    /// `Internal` when the memory has been released, or the region is too small.
+    pub fn copy(&self, from: &SlotMemory, to: &dyn Region) -> Result<()> {
+        let mut packing = self.packing_of(from)?;
+        let mut done = 0;
+        while packing.left() > 0 {
+            let piece = usize::try_from(packing.left()).unwrap_or(usize::MAX).min(COPY_BYTES);
+            for block in packing.blocks(piece)? {
+                let bytes = block.bytes();
+                Space::of(to, done, bytes.len())?.bytes().copy_from_slice(bytes);
+                done += bytes.len();
+            }
+        }
+        Ok(())
     }
 
     /// A place's elements, one after the other.

@@ -35,6 +35,22 @@ pub fn threads_of(attributes: Option<&[Attribute]>) -> Option<u32> {
     minicbor::decode(&attribute.value).ok()
 }
 
+/// The attribute of an Open to an executable: segments that it unmaps before it answers, since the
+/// results in them are to change no more.
+pub const GIVES_UP: &str = "gives-up";
+
+/// The attribute that names segments that are given up.
+pub fn gives_up_attribute(segments: &[u32]) -> Attribute {
+    let value = crate::message::encode(&segments.to_vec());
+    Attribute { name: GIVES_UP.to_owned(), critical: false, value }
+}
+
+/// The segments that an Open has its executable give up.
+pub fn gives_up(attributes: Option<&[Attribute]>) -> Vec<u32> {
+    let attribute = attributes.into_iter().flatten().find(|attribute| attribute.name == GIVES_UP);
+    attribute.and_then(|attribute| minicbor::decode(&attribute.value).ok()).unwrap_or_default()
+}
+
 /// The feature that allows an acceptor to open calls of an opener's functions, inside the call that
 /// they were passed to.
 pub const CALLBACKS: &str = "callbacks";

@@ -26,8 +26,8 @@ mod streams;
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use data::{DATA, DATA_SHOWN_MAX, DataState, DataStatus, LEASE, lease_attribute, lease_of};
 pub use executables::{
-    CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, THREADS, callback_attribute, callback_slot,
-    threads_attribute, threads_of,
+    CALLBACK, CALLBACKS, GIVES_UP, Loaded, POLLED_CANCEL, THREADS, callback_attribute,
+    callback_slot, gives_up, gives_up_attribute, threads_attribute, threads_of,
 };
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use kept::{

@@ -111,6 +111,19 @@ impl MemorySource for SharedMemory {
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
     }
 
+    fn allocate_value(&self, bytes: usize) -> Result<Arc<dyn Region>> {
+        let bytes = bytes
+            .max(1)
+            .checked_next_multiple_of(pool::PAGE_BYTES)
+            .ok_or_else(|| too_much(bytes as u64, u64::MAX))?;
+        let evicted = lock(&self.pool).reserve(bytes as u64)?;
+        drop(evicted);
+        let mapping = Mapping::sealable(bytes, self.obituaries.clone())
+            .inspect_err(|_| lock(&self.pool).release(bytes as u64))?;
+        let home = Home::Value(Arc::downgrade(&self.pool));
+        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
         lock(&self.pool).reserve_adopted(bytes as u64)?;
         let mapping = Mapping::adopt(descriptor, bytes)
@@ -173,6 +186,8 @@ fn too_much(bytes: u64, limit: u64) -> Error {
 /// Where a region goes when its last user drops it.
 enum Home {
     Pool(Weak<Mutex<Pool>>, Kind),
+    /// Back to the system: it was a value's.
+    Value(Weak<Mutex<Pool>>),
     Peer(Weak<Mutex<Pool>>),
 }
 
@@ -214,6 +229,22 @@ unsafe impl Region for SharedRegion {
         registry::withdraw(self.identity());
     }
 
+    fn seal(&self) -> bool {
+        matches!(self.home, Home::Value(_)) && self.mapping().seal()
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.mapping().is_sealed()
+    }
+
+    fn open_copy(&self) -> Result<()> {
+        self.mapping().open_copy()
+    }
+
+    fn close_copy(&self) {
+        self.mapping().close_copy();
+    }
+
     fn lend(&self) -> bool {
         registry::lend(self.identity())
     }
@@ -242,6 +273,12 @@ impl Drop for SharedRegion {
                 }
                 None => vec![mapping],
             },
+            Home::Value(pool) => {
+                if let Some(pool) = pool.upgrade() {
+                    lock(&pool).release(mapping.bytes() as u64);
+                }
+                vec![mapping]
+            }
             Home::Peer(pool) => {
                 if let Some(pool) = pool.upgrade() {
                     lock(&pool).release_adopted(mapping.bytes() as u64);

@@ -42,6 +42,7 @@ fn word(parameter: &Parameter, argument: &Argument<'_>) -> Option<String> {
         Argument::Text(text) => quoted(text),
         Argument::Texts(texts) => return Some(format!("{name}[{}]", texts.len())),
         Argument::Url(url) => quoted(url.as_bytes()),
+        Argument::Data(data) => data.id().to_string(),
         Argument::Array(view) => return Some(format!("{name}[{}]", sizes(view))),
     };
     Some(format!("{name}={value}"))

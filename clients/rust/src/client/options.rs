@@ -6,6 +6,8 @@ use std::time::Duration;
 use farcall_base::{ObjectId, Resources};
 use farcall_wire::wants;
 
+use crate::data::Stay;
+
 /// How to make one call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -40,6 +42,10 @@ pub struct CallOptions {
     /// Processes that MPI is to start for it; 0 for as many as the interface or the server says.
     /// Other routines run in one.
     pub ranks: u32,
+    /// Which of its results stay at the server, as [`Output::Data`](crate::Output::Data).
+    pub stay: Stay,
+    /// For how long these stay when the connection has ended; not at all by default.
+    pub lease: Option<Duration>,
     /// What each of its processes is given: more or less than its interface says. A server that does
     /// not know of such requests refuses the call with `Version`.
     pub resources: Resources,

@@ -12,6 +12,7 @@ use super::views::{gather, packing_of, transfer_axes};
 use super::{INLINE_MAX, Ranks};
 use crate::argument::Argument;
 use crate::contract::Contract;
+use crate::data;
 
 /// The caller's values, completed and as bytes.
 pub struct Values {
@@ -54,8 +55,12 @@ pub fn with_given<T>(
     }
     // Before anything of an array is read: it is as long as its own elements make it.
     for (parameter, argument) in interface.parameters.iter().zip(arguments) {
-        if let Argument::Array(view) = argument {
-            view.place.check_element(&parameter.name, parameter.element)?;
+        match argument {
+            Argument::Array(view) => {
+                view.place.check_element(&parameter.name, parameter.element)?;
+            }
+            Argument::Data(data) => data.check_kind(parameter)?,
+            _ => {}
         }
     }
     let counts: Vec<[u64; 1]> = arguments.iter().map(strings_of).collect();
@@ -187,6 +192,20 @@ fn given<'a>(
 ) -> Result<Given<'a>> {
     Ok(match argument {
         Argument::Unset => Given::Unset,
+        Argument::Data(data) if data::is_array(parameter) => match data.extents() {
+            Some(shape) => Given::Array { shape },
+            None => Given::Other,
+        },
+        Argument::Data(data) => {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "call",
+                "data was passed for a parameter that is not an array",
+            )
+            .with("parameter", &parameter.name)
+            .with("data", data.id())
+            .fix("pass the value itself"));
+        }
         // It says nothing of sizes, wherever it leads.
         Argument::Url(_) if matches!(parameter.shape, Shape::Array { .. }) => Given::Other,
         Argument::Url(_) => {

@@ -10,7 +10,7 @@ use farcall_wire::Argument as WireArgument;
 
 use crate::array::Place;
 use crate::marshal::{ResultCopy, Side, inline_output, lies_in};
-use crate::results::{Output, OwnedArray};
+use crate::results::{Extents, Output, OwnedArray};
 
 /// A result that is an array, and what is known of it on this side.
 pub(super) struct ArrayResult<'a> {
@@ -35,6 +35,7 @@ impl ArrayResult<'_> {
             WireArgument::Inline(bytes) => {
                 inline_output(&bytes, self.written(), self.element, self.layout, self.rank)
             }
+            WireArgument::Data(_) => Ok(Output::Stayed(self.extents())),
             WireArgument::Shared(..) => self.shared(copies),
             WireArgument::Blocks(_) if self.written().is_some() => Ok(self.written_output()),
             WireArgument::Blocks(_) => {
@@ -54,7 +55,11 @@ impl ArrayResult<'_> {
     }
 
     fn written_output(&self) -> Output {
-        Output::Written(self.layout.dimensions.iter().map(|dimension| dimension.count).collect())
+        Output::Written(self.extents())
+    }
+
+    fn extents(&self) -> Extents {
+        self.layout.dimensions.iter().map(|dimension| dimension.count).collect()
     }
 
     /// It lies in memory that both ends share: it is copied to the caller's from there, or stays.

@@ -8,7 +8,7 @@ use farcall_wire::grant_attribute;
 use farcall_wire::message::encode;
 use farcall_wire::{
     Argument as WireArgument, Attribute, KeptNote, NOTICES, ON, Open, OpenExtras, RANKS,
-    resources_attribute, run_timeout_attribute,
+    lease_attribute, resources_attribute, run_timeout_attribute,
 };
 
 use super::Conditions;
@@ -96,7 +96,7 @@ impl Call {
         used: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Arc<Prepared>)> {
         let Conditions { wants, copied, special, .. } = &self.conditions;
-        if special.is_some() || *copied || *wants != 0 {
+        if special.is_some() || *copied || *wants != 0 || !self.passed.stays.is_empty() {
             return None;
         }
         let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
@@ -140,7 +140,8 @@ impl Call {
             let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
             let run_timeout = special.run_timeout.map(run_timeout_attribute);
             let resources = special.resources.map(resources_attribute);
-            let special = [on, keep, note, ranks, run_timeout, resources];
+            let lease = special.lease.map(lease_attribute);
+            let special = [on, keep, note, ranks, lease, run_timeout, resources];
             all.extend(special.into_iter().flatten());
         }
         all.extend(self.grant().map(grant_attribute));

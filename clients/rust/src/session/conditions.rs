@@ -50,6 +50,8 @@ pub struct Special {
     pub ranks: u32,
     /// What it is given, where that is asked for.
     pub resources: Option<Resources>,
+    /// For how long its data stays without us.
+    pub lease: Option<Duration>,
     /// The call inside whose function it is made: [`super::Session::open`] finds that out.
     pub within: Option<CallId>,
 }

@@ -286,6 +286,7 @@ impl PendingCall {
         let view = self.client.view();
         self.session = place.session;
         self.placed = place.placed;
+        self.data_is_made_here();
         let Some(placed) = &self.placed else { return };
         placed.server.count(view, true);
         if placed.alone.is_some() && placed.grant != 0 {

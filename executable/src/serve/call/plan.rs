@@ -83,13 +83,13 @@ impl Builder<'_> {
         array: &ArrayLayout,
     ) -> Result<Planned> {
         let wanted = self.open.wanted.as_ref().map(|wanted| &wanted[index]);
+        // A result has its own place, to which an INOUT array that lies elsewhere is copied.
         let shared = match (&self.open.arguments[index], wanted) {
-            (Argument::Shared(segment, offset, length), _) if parameter.mode.is_input() => {
+            (_, Some(Argument::Shared(segment, offset, length))) if parameter.mode.is_output() => {
                 Some((segment, offset, length))
             }
-            // An INOUT array that was left out is one that only comes back.
-            (Argument::Absent, Some(Argument::Shared(segment, offset, length)))
-                if parameter.mode.is_output() =>
+            (Argument::Shared(segment, offset, length), _)
+                if parameter.mode.is_input() && self.is_used_there(index, parameter, array)? =>
             {
                 Some((segment, offset, length))
             }
@@ -103,6 +103,23 @@ impl Builder<'_> {
             }
             None => Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?)),
         }
+    }
+
+    /// Whether a routine is given an array where it lies: not one that it would write to though nobody
+    /// may, nor one without the gaps that the routine expects.
+    fn is_used_there(
+        &self,
+        index: usize,
+        parameter: &Parameter,
+        array: &ArrayLayout,
+    ) -> Result<bool> {
+        let Argument::Shared(segment, offset, length) = self.open.arguments[index] else {
+            return Ok(true);
+        };
+        let needed = array.transfer_bytes;
+        let (region, _) = self.segments.find(segment, offset, length, needed)?;
+        let is_whole = length >= array.full_bytes;
+        Ok(!region.is_sealed() || (is_whole && parameter.mode == Mode::In))
     }
 
     /// A file has its content, if it comes with one, in memory until the call begins.

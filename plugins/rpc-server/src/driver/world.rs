@@ -11,9 +11,10 @@ use farcall_base::{Bytes, Clock, ConnectionId, Error, ErrorKind, Instant, Result
 use farcall_call::Place;
 use farcall_link::memory::{MemorySource, Region};
 use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_system::machine_memory::machine_memory;
 
-use crate::state::{MemoryId, MemorySource as SharedSource, Nest};
+use crate::state::{MemoryId, MemorySource as SharedSource, Nest, OwnMemory, ValueMemory};
 use crate::step::{Server, SlotMemory, Surroundings};
 use crate::transfers::Transfers;
 use crate::{Options, Transports};
@@ -202,6 +203,35 @@ impl Surroundings for World {
         self.allocate_from(&*source, bytes)
     }
 
+    fn allocate_value(&mut self, principal: &str, bytes: u64) -> Result<ValueMemory> {
+        self.check_room_for(bytes)?;
+        let region = self.source_of(principal).allocate_value(address(bytes)?)?;
+        Ok(self.keep_value(region))
+    }
+
+    fn seal(&mut self, principal: &str, memory: &OwnMemory) -> Result<ValueMemory> {
+        let region = self.region(memory.id).ok_or_else(gone)?;
+        if region.seal() {
+            let (id, identity, bytes) = (memory.id, memory.identity, memory.bytes);
+            return Ok(ValueMemory { id, identity, bytes });
+        }
+        // Somebody holds on to it. What is there now is the value.
+        let from =
+            SlotMemory { memory: memory.id, base: 0, array: Strided::contiguous(memory.bytes) };
+        self.copy_value(principal, &from)
+    }
+
+    fn copy_value(&mut self, principal: &str, from: &SlotMemory) -> Result<ValueMemory> {
+        let bytes = from.array.bytes();
+        self.check_room_for(bytes)?;
+        let region = self.source_of(principal).allocate_value(address(bytes)?)?;
+        self.transfers.copy(from, &*region)?;
+        if !region.seal() {
+            return Err(Error::internal("keep data", "fresh memory cannot be sealed"));
+        }
+        Ok(self.keep_value(region))
+    }
+
     fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId> {
         let known = self.segments.get(&(client, segment)).ok_or_else(gone)?;
         let region = match &known.mapped {
@@ -303,13 +333,7 @@ impl World {
         source: &dyn MemorySource,
         bytes: u64,
     ) -> Result<(MemoryId, u64, u64)> {
-        let bytes = usize::try_from(bytes).map_err(|_| {
-            Error::new(
-                ErrorKind::LimitExceeded,
-                "accept a call",
-                "its arrays exceed the address space",
-            )
-        })?;
+        let bytes = address(bytes)?;
         self.check_room_for(bytes as u64)?;
         let region = source.allocate(bytes)?;
         if self.memory_held() > self.memory_all_max {
@@ -319,6 +343,11 @@ impl World {
         let identity = region.identity();
         let bytes = region.bytes() as u64;
         Ok((self.transfers.keep(region), identity, bytes))
+    }
+
+    fn keep_value(&mut self, region: Arc<dyn Region>) -> ValueMemory {
+        let (identity, bytes) = (region.identity(), region.bytes() as u64);
+        ValueMemory { id: self.transfers.keep(region), identity, bytes }
     }
 
     /// Calls of all clients share what there is.
@@ -373,6 +402,12 @@ pub fn fresh_name() -> Option<[u8; 16]> {
     let mut name = [0; 16];
     let given = rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty());
     given.is_ok_and(|count| count == name.len()).then_some(name)
+}
+
+fn address(bytes: u64) -> Result<usize> {
+    usize::try_from(bytes).map_err(|_| {
+        Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
+    })
 }
 
 fn gone() -> Error {

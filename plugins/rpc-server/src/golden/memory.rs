@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId, Instant, Result};
 
-use crate::state::{CallKey, MemoryId, MemorySource};
-use crate::step::Surroundings;
+use crate::state::{CallKey, MemoryId, MemorySource, OwnMemory, ValueMemory};
+use crate::step::{SlotMemory, Surroundings};
 
 /// The clock, and memory that says what happens to it.
 #[derive(Default)]
@@ -41,6 +41,22 @@ impl Surroundings for Memory {
 
     fn allocate_for(&mut self, _: &str, bytes: u64) -> Result<(MemoryId, u64, u64)> {
         self.allocate(ConnectionId(0), bytes)
+    }
+
+    fn allocate_value(&mut self, _: &str, bytes: u64) -> Result<ValueMemory> {
+        let (id, identity, bytes) = self.allocate(ConnectionId(0), bytes)?;
+        Ok(ValueMemory { id, identity, bytes })
+    }
+
+    fn seal(&mut self, _: &str, memory: &OwnMemory) -> Result<ValueMemory> {
+        self.said.push(format!("seal memory {}", memory.id.0));
+        Ok(ValueMemory { id: memory.id, identity: memory.identity, bytes: memory.bytes })
+    }
+
+    fn copy_value(&mut self, principal: &str, from: &SlotMemory) -> Result<ValueMemory> {
+        let copy = self.allocate_value(principal, from.array.bytes())?;
+        self.said.push(format!("copy memory {} to memory {}", from.memory.0, copy.id.0));
+        Ok(copy)
     }
 
     fn map(&mut self, _: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId> {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use farcall_base::{CallId, ChannelId, ConnectionId, Instant};
 
 use super::Finished;
-pub use call::{Allowed, AllowedBy, Arguments, Call, CallClock, CallMemory, Run, Wants};
+pub use call::{Allowed, AllowedBy, Arguments, Call, CallClock, CallMemory, Run, Stay, Wants};
 pub use callbacks::{Callback, Callbacks};
 pub use nesting::{Nest, Nesting};
 pub use table::{CallKey, CallTable};

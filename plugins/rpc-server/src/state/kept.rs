@@ -12,6 +12,7 @@
 //!   room for what somebody asked to be kept.
 //! - An outcome's memory is released when nothing sends it and nothing keeps it any more.
 
+mod data;
 mod entry;
 mod finished;
 mod parked;
@@ -23,9 +24,10 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ErrorKind, Instant};
+use farcall_base::{CallId, DataId, ErrorKind, Instant};
 
 use super::State;
+pub use data::{Content, Data, DataTable, Value, ValueMemory, ValuePlace};
 pub use entry::{Kept, Outcome, Recorded};
 pub use finished::{Finished, OVERHEAD, Resuming};
 pub use parked::ParkedCalls;
@@ -52,6 +54,8 @@ pub struct KeptCalls {
     unreadable: BTreeMap<CallId, ErrorKind>,
     /// When outcomes that could not be written are tried again.
     pub(crate) retry: Retry,
+    /// Values that stay, which count as kept calls do.
+    pub(crate) data: DataTable,
 }
 
 impl KeptCalls {
@@ -60,14 +64,16 @@ impl KeptCalls {
         self.calls.get(id)
     }
 
-    /// Whether a call of this id is kept, also where its file could not be read.
+    /// Whether a call of this id is kept, also where its file could not be read, or data has it.
     pub fn has(&self, id: &CallId) -> bool {
-        self.calls.contains_key(id) || self.unreadable.contains_key(id)
+        self.data.get(&DataId(id.0)).is_some()
+            || self.calls.contains_key(id)
+            || self.unreadable.contains_key(id)
     }
 
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty() && !self.room.has_held()
+        self.calls.is_empty() && self.data.is_empty() && !self.room.has_held()
     }
 
     /// The files of some calls cannot be read, for these reasons.
@@ -85,11 +91,11 @@ impl KeptCalls {
         self.calls.values().any(|kept| kept.storing)
     }
 
-    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for
-    /// lack of clients.
+    /// Whether a call is open, an outcome is not where it will stay, or data waits for its client: the
+    /// server must not end for lack of clients.
     pub fn needs_server(&self) -> bool {
         let is_open = |kept: &Kept| matches!(kept.outcome, Outcome::Open(_) | Outcome::Parked(_));
-        self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
+        self.data.is_leased() || self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
     }
 
     /// Those that are not over and whose callers showed a certificate.
@@ -150,12 +156,37 @@ impl KeptCalls {
     /// When the next one is forgotten.
     pub fn next_due(&self) -> Option<Instant> {
         let due = self.due.first().map(|(at, _)| *at).into_iter().chain(self.clients.next_due());
-        due.chain(self.retry.next()).chain(self.parked.next_due()).min()
+        let due = due.chain(self.retry.next()).chain(self.parked.next_due());
+        due.chain(self.data.next_due()).min()
     }
 
     /// One whose time has passed.
     pub fn due(&self, now: Instant) -> Option<CallId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
+    }
+}
+
+/// Data.
+impl KeptCalls {
+    /// Enters data, and counts it.
+    pub(crate) fn enter_data(&mut self, id: DataId, data: Data) {
+        self.room.take(&data.principal, Use::of_data(data.bytes));
+        self.data.insert(id, data);
+    }
+
+    /// It takes so many bytes.
+    pub(crate) fn resize_data(&mut self, id: &DataId, bytes: u64) {
+        let Some(data) = self.data.get_mut(id) else { return };
+        self.room.give_back(&data.principal, Use::of_data(data.bytes));
+        data.bytes = bytes;
+        self.room.take(&data.principal, Use::of_data(bytes));
+    }
+
+    /// Takes data out.
+    pub(crate) fn remove_data(&mut self, id: &DataId) -> Option<Data> {
+        let data = self.data.remove(id)?;
+        self.room.give_back(&data.principal, Use::of_data(data.bytes));
+        Some(data)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_idl::callback::CallbackType;
+use farcall_idl::data::DataKind;
 use farcall_idl::encode::call_hash;
 use farcall_idl::sizer::Sizer;
 use farcall_services::directory::PublishedRoutine;
@@ -28,6 +29,8 @@ pub struct Known {
     pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     /// Which it is in the counts.
     pub counted: NameNumber,
+    /// Whether the server answers it itself, for data.
+    pub is_data: bool,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
     run_ns: AtomicU64,
     /// Whether it was measured with one thread, and with all.
@@ -51,7 +54,9 @@ impl Known {
         ));
         let counted = counters.routine(&name);
         let callbacks = CallbackType::all(interface);
+        let is_data = DataKind::of_routine(&name).is_some();
         Known {
+            is_data,
             callbacks,
             name,
             module_key,

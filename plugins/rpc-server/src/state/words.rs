@@ -10,7 +10,7 @@ pub fn argument_word(argument: &Argument) -> &'static str {
         Argument::Inline(_) => "inline bytes",
         Argument::Blocks(_) => "blocks",
         Argument::Shared(..) => "shared memory",
-        Argument::Handle(_) => "a data handle",
+        Argument::Data(_) => "data",
         Argument::Url(_) => "a URL",
         Argument::Texts(_) => "texts",
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use rustix::fs::{FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 
 use super::registry;
 use crate::stream::{give_back_stand_in, is_stand_in};
@@ -30,6 +30,8 @@ pub struct Mapping {
     /// descriptor's number. 0 for memory that we cannot share.
     identity: u64,
     obituaries: Option<Obituaries>,
+    /// Whether it was adopted sealed against writing.
+    is_sealed: bool,
 }
 
 // SAFETY: the mapping is an address range of the whole process; who may touch which bytes when is
@@ -48,7 +50,7 @@ impl Mapping {
             Err(Errno::MFILE | Errno::NFILE) => {
                 let base =
                     registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
-                Ok(Mapping { base, bytes, identity: 0, obituaries: None })
+                Ok(Mapping { base, bytes, identity: 0, obituaries: None, is_sealed: false })
             }
             Err(errno) => Err(not_allocated(bytes, errno)),
         }
@@ -64,12 +66,78 @@ impl Mapping {
 
     /// The first `bytes` of a fresh memfd.
     fn of(descriptor: OwnedFd, bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
+        Mapping::sealed_by(descriptor, SEALS_NEEDED | SealFlags::SEAL, bytes, obituaries)
+    }
+
+    fn sealed_by(
+        descriptor: OwnedFd,
+        seals: SealFlags,
+        bytes: usize,
+        obituaries: Obituaries,
+    ) -> Result<Mapping> {
         let system = |errno: Errno| not_allocated(bytes, errno);
         rustix::fs::ftruncate(&descriptor, bytes as u64).map_err(system)?;
-        rustix::fs::fcntl_add_seals(&descriptor, SEALS_NEEDED | SealFlags::SEAL).map_err(system)?;
+        rustix::fs::fcntl_add_seals(&descriptor, seals).map_err(system)?;
         let base = map(&descriptor, bytes).map_err(system)?;
         let identity = registry::enter(base, bytes, descriptor);
-        Ok(Mapping { base, bytes, identity, obituaries: Some(obituaries) })
+        Ok(Mapping { base, bytes, identity, obituaries: Some(obituaries), is_sealed: false })
+    }
+
+    /// Fresh zero bytes for a value, which can be sealed; else as [`Mapping::create`].
+    pub fn sealable(bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
+        let made = if registry::has_room() { memfd() } else { Err(Errno::MFILE) };
+        match made {
+            Ok(descriptor) => Mapping::sealed_by(descriptor, SEALS_NEEDED, bytes, obituaries),
+            Err(Errno::MFILE | Errno::NFILE) => Mapping::create(bytes, obituaries),
+            Err(errno) => Err(not_allocated(bytes, errno)),
+        }
+    }
+
+    /// Seals memory of [`Mapping::sealable`] against writing: in this process it is mapped for reading
+    /// from now on. False where another process has mapped it for writing.
+    pub fn seal(&self) -> bool {
+        let Some(descriptor) = self.descriptor() else { return self.identity == 0 };
+        map_for_reading(Some(self.base), &descriptor, self.bytes).is_ok()
+            && rustix::fs::fcntl_add_seals(&descriptor, SealFlags::WRITE | SealFlags::SEAL).is_ok()
+    }
+
+    /// Whether it was adopted sealed.
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// Makes pages of it that are written to this process's own.
+    pub fn open_copy(&self) -> Result<()> {
+        // SAFETY: a mapping of ours, private since it is sealed.
+        let opened = unsafe {
+            rustix::mm::mprotect(
+                self.base.cast(),
+                self.bytes,
+                MprotectFlags::READ | MprotectFlags::WRITE,
+            )
+        };
+        opened.map_err(|errno| {
+            Error::system("copy data for a routine that may write to it", errno.into())
+                .with("bytes", self.bytes)
+                .fix(
+                    "declare the argument `const` if the routine only reads it, or raise \
+                    limits.memory_bytes_max in the server's farcall.toml",
+                )
+        })
+    }
+
+    /// Drops these pages: it reads as it was sealed.
+    pub fn close_copy(&self) {
+        // SAFETY: a mapping of ours, private and of a file that cannot change: pages that are dropped
+        // come back as they were sealed.
+        unsafe {
+            let _ = rustix::mm::madvise(
+                self.base.cast(),
+                self.bytes,
+                rustix::mm::Advice::LinuxDontNeed,
+            );
+            let _ = rustix::mm::mprotect(self.base.cast(), self.bytes, MprotectFlags::READ);
+        }
     }
 
     /// Fresh zero bytes of this process alone.
@@ -78,7 +146,7 @@ impl Mapping {
         // SAFETY: a mapping of ours. It is advice: where there are no large pages, nothing changes.
         let _ =
             unsafe { rustix::mm::madvise(base.cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
-        Ok(Mapping { base, bytes, identity: 0, obituaries: None })
+        Ok(Mapping { base, bytes, identity: 0, obituaries: None, is_sealed: false })
     }
 
     /// Maps what another process shared, once it can no longer be taken away. The mapping alone
@@ -96,8 +164,8 @@ impl Mapping {
                 .fix("start this process with a higher limit on open files (ulimit -n)")
                 .retryable());
         }
-        let base = map_sealed(&descriptor, bytes)?;
-        Ok((Mapping { base, bytes, identity: 0, obituaries: None }, descriptor))
+        let (base, is_sealed) = map_sealed(&descriptor, bytes)?;
+        Ok((Mapping { base, bytes, identity: 0, obituaries: None, is_sealed }, descriptor))
     }
 
     /// What names it to another process, if it can be shared.
@@ -118,8 +186,9 @@ impl Mapping {
     }
 }
 
-/// Maps a peer's memory if it is what the peer says, and stays so.
-fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
+/// Maps a peer's memory if it is what the peer says, and stays so; whether it is sealed against
+/// writing, too.
+fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<(*mut u8, bool)> {
     let refuse = |what: String| {
         Error::new(ErrorKind::Protocol, "map shared memory", format!("the peer shared {what}"))
             .with("announced", Bytes(bytes as u64))
@@ -149,8 +218,13 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     if system.f_type == HUGETLBFS_MAGIC {
         return Err(refuse("memory in huge pages (MFD_HUGETLB)".into()));
     }
-    match map(descriptor, bytes) {
-        Ok(base) => Ok(base),
+    let is_sealed = seals.contains(SealFlags::WRITE);
+    let mapped = match is_sealed {
+        true => map_for_reading(None, descriptor, bytes),
+        false => map(descriptor, bytes),
+    };
+    match mapped {
+        Ok(base) => Ok((base, is_sealed)),
         Err(Errno::PERM | Errno::ACCESS) => Err(refuse("memory that is read-only".into())),
         Err(errno) => Err(Error::system("map shared memory", errno.into()).with("bytes", bytes)),
     }
@@ -177,6 +251,24 @@ fn map(descriptor: &OwnedFd, bytes: usize) -> rustix::io::Result<*mut u8> {
             descriptor,
             0,
         )
+    };
+    base.map(|base| base.cast())
+}
+
+/// Maps memory that is sealed, or is to be, for reading; `at` is where it is mapped already. The
+/// mapping is private: a shared one counts as one for writing in kernels before 6.7, and what a
+/// routine may write to are pages of its own (`open_copy`).
+fn map_for_reading(
+    at: Option<*mut u8>,
+    descriptor: &OwnedFd,
+    bytes: usize,
+) -> rustix::io::Result<*mut u8> {
+    let fixed = if at.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
+    let at = at.map_or(ptr::null_mut(), <*mut u8>::cast);
+    // SAFETY: a mapping of ours is replaced by one of the same bytes, or the kernel chooses an address
+    // range that nothing else uses.
+    let base = unsafe {
+        rustix::mm::mmap(at, bytes, ProtFlags::READ, MapFlags::PRIVATE | fixed, descriptor, 0)
     };
     base.map(|base| base.cast())
 }

@@ -8,7 +8,7 @@ use farcall_base::Result;
 use super::mapping::Mapping;
 use super::{MemoryLimits, too_much};
 
-const PAGE_BYTES: usize = 4096;
+pub const PAGE_BYTES: usize = 4096;
 /// Up to here classes are powers of two; above, each is a quarter larger than the one before.
 const SMALL_MAX: usize = 64 << 10;
 
@@ -65,21 +65,26 @@ impl Pool {
     /// An idle mapping of this class, or leave to make one; with it, idle mappings of other classes
     /// that had to go to stay within the limit.
     pub fn take_or_reserve(&mut self, class: usize) -> Result<(Option<Mapping>, Vec<Mapping>)> {
-        if let Some(mapping) = self.take(class) {
-            return Ok((Some(mapping), Vec::new()));
+        match self.take(class) {
+            Some(mapping) => Ok((Some(mapping), Vec::new())),
+            None => Ok((None, self.reserve(class as u64)?)),
         }
+    }
+
+    /// Leave to make a mapping of so many bytes, with the idle ones that had to go.
+    pub fn reserve(&mut self, bytes: u64) -> Result<Vec<Mapping>> {
         let in_use = self.bytes - self.idle_bytes;
-        if class as u64 > self.limits.bytes_max.saturating_sub(in_use) {
-            return Err(too_much(class as u64, self.limits.bytes_max));
+        if bytes > self.limits.bytes_max.saturating_sub(in_use) {
+            return Err(too_much(bytes, self.limits.bytes_max));
         }
         let mut evicted = Vec::new();
-        while self.bytes + class as u64 > self.limits.bytes_max {
+        while self.bytes + bytes > self.limits.bytes_max {
             evicted.push(
                 self.take_oldest().expect("only idle bytes stand between the sum and the limit"),
             );
         }
-        self.bytes += class as u64;
-        Ok((None, evicted))
+        self.bytes += bytes;
+        Ok(evicted)
     }
 
     /// The bytes of a mapping that was reserved and could not be made.

@@ -65,7 +65,10 @@ fn write_output(
     output: &Output,
 ) -> io::Result<()> {
     match output {
-        Output::None | Output::Null | Output::Written(_) => write!(out, "null"),
+        Output::None | Output::Null | Output::Written(_) | Output::Stayed(_) => {
+            write!(out, "null")
+        }
+        Output::Data(data) => write!(out, "\"{}\"", data.id()),
         Output::Text(bytes) => write!(out, "{}", optional_text(bytes)),
         Output::Texts(texts) if is_single(parameter, texts.len() as u64) => {
             write!(out, "{}", texts.iter().map(optional_text).collect::<String>())

@@ -37,6 +37,8 @@ pub fn write(
             }
             (Output::Array(array), None) => write_array(out, interface, parameter, array)?,
             (Output::None, _) => writeln!(out, "{name}: not computed")?,
+            (Output::Data(data), _) => writeln!(out, "{name}: data {}", data.id())?,
+            (Output::Stayed(shape), _) => writeln!(out, "{name}: {shape:?}")?,
             (Output::Null, _) | (Output::Text(None), _) => writeln!(out, "{name} = null")?,
             (Output::Written(bytes), Some(file)) => {
                 writeln!(out, "{name}: {} bytes, in {file}", bytes[0])?

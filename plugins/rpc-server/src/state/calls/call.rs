@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Error, ExecutableId, Instant};
+use farcall_idl::data::DataKind;
 use farcall_idl::layout::CallLayout;
 use farcall_wire::{CallResult, Keep, Open};
 
 use super::Nesting;
 use crate::counters::RowNumber;
-use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Share, Turn, Variant};
+use crate::state::{Caller, Known, ModuleKey, OwnMemory, ResultFiles, Share, Turn, Value, Variant};
 
 /// What a client wants to be told of a call while it is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,12 +34,41 @@ pub struct CallMemory {
     pub files: Option<Box<ResultFiles>>,
     /// Segments of the client's that it names.
     pub segments: Vec<u32>,
+    /// Values of data that it was given, by parameter.
+    pub given: Vec<(u16, Arc<Value>)>,
+    /// What stays of its results.
+    pub stays: Vec<Stay>,
+}
+
+/// A result that stays as data.
+#[derive(Clone, Debug)]
+pub struct Stay {
+    /// Its parameter.
+    pub slot: u16,
+    /// Its id.
+    pub id: DataId,
+    /// What it consists of.
+    pub kind: DataKind,
+    /// Where it comes to, if it may be too long for an answer.
+    pub memory: Option<OwnMemory>,
+}
+
+impl CallMemory {
+    /// The value that a parameter was given.
+    pub fn given(&self, slot: usize) -> Option<&Arc<Value>> {
+        self.given.iter().find(|(given, _)| usize::from(*given) == slot).map(|(_, value)| value)
+    }
+
+    /// How a result stays, if it does.
+    pub fn stay(&self, slot: usize) -> Option<&Stay> {
+        self.stays.iter().find(|stay| usize::from(stay.slot) == slot)
+    }
 }
 
 /// How many of a call's arguments are there.
 #[derive(Default)]
 pub struct Arguments {
-    /// Arrays that it names by URL and that are not there yet.
+    /// Arrays that it names by URL, and data, that are not there yet.
     pub fetching: usize,
     /// Whether everything that its client sends has come.
     pub complete: bool,
@@ -175,9 +205,15 @@ impl Call {
         Arc::new((own.0.clone(), own.1, self.variant))
     }
 
+    /// Whether it only puts a value here: no executable runs it.
+    pub fn is_put(&self) -> bool {
+        self.routine.is_data
+    }
+
     /// All of our memory that it uses.
     pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
         let files = self.memory.files.as_deref().map(|files| &files.memory);
-        self.memory.own.iter().chain(&self.memory.mapped).chain(files)
+        let stays = self.memory.stays.iter().filter_map(|stay| stay.memory.as_ref());
+        self.memory.own.iter().chain(&self.memory.mapped).chain(files).chain(stays)
     }
 }

@@ -7,7 +7,7 @@ use farcall_base::{CallId, Instant};
 use farcall_call::Channels;
 use farcall_wire::{Argument, CallResult};
 
-use super::{ClientKey, Written};
+use super::{ClientKey, Value, Written};
 use crate::state::{Call, OwnMemory, ResultFiles};
 
 /// The outcome of a call, and where the arrays among it lie.
@@ -18,6 +18,8 @@ pub struct Finished {
     pub call: Option<Box<Call>>,
     /// What was read, then.
     pub files: Option<ResultFiles>,
+    /// The value, where data is sent.
+    pub value: Option<Arc<Value>>,
     /// What the call was, where the call itself is not here.
     pub written: Option<Box<Written>>,
     /// What the client is told.

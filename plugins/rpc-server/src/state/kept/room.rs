@@ -50,6 +50,11 @@ impl Use {
         Use { calls: 1, memory, files }
     }
 
+    /// What data counts as that takes so many bytes.
+    pub(super) fn of_data(bytes: u64) -> Use {
+        Use { calls: 1, memory: bytes, files: 0 }
+    }
+
     fn add(&mut self, other: Use) {
         self.calls += other.calls;
         self.memory = self.memory.saturating_add(other.memory);
@@ -134,6 +139,20 @@ impl KeptRoom {
             && mine.saturating_add(bytes) <= limits.share(limits.memory_bytes_max)
     }
 
+    /// Whether so much more data of this principal's, of so many bytes together, may be kept.
+    ///
+    /// # Errors
+    /// `LimitExceeded`, which may be retried.
+    pub(crate) fn check_data_room(
+        &self,
+        principal: &str,
+        (count, bytes): (u64, u64),
+        limits: &KeepLimits,
+    ) -> Result<()> {
+        self.check_count(principal, count, limits)?;
+        self.check_bytes(principal, bytes, false, limits)
+    }
+
     /// Whether one more call of this principal's, and so many bytes, may be kept.
     ///
     /// # Errors
@@ -145,24 +164,29 @@ impl KeptRoom {
         durable: bool,
         limits: &KeepLimits,
     ) -> Result<()> {
+        self.check_count(principal, 1, limits)?;
+        self.check_bytes(principal, bytes, durable, limits)
+    }
+
+    fn check_count(&self, principal: &str, count: u64, limits: &KeepLimits) -> Result<()> {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let calls_max = limits.calls_max as u64;
-        if self.all.calls >= calls_max {
+        if self.all.calls.saturating_add(count) > calls_max {
             return full(
-                "the server has reached its limit of kept calls",
+                "the server has reached its limit of kept calls and data",
                 "results_max",
                 calls_max,
             );
         }
         let own_max = limits.share(calls_max);
-        if mine.calls >= own_max.max(1) {
+        if mine.calls.saturating_add(count) > own_max.max(1) {
             return full(
-                "you have reached your limit of kept calls",
+                "you have reached your limit of kept calls and data",
                 "your share of results_max",
                 own_max,
             );
         }
-        self.check_bytes(principal, bytes, durable, limits)
+        Ok(())
     }
 
     /// Whether so many bytes more of this principal's may be kept, of a call that is.
@@ -198,9 +222,10 @@ impl KeptRoom {
 }
 
 fn full(what: &'static str, name: &'static str, limit: u64) -> Result<()> {
-    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`), wait until others \
-        expire, or raise the limit in the server's farcall.toml";
-    Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what)
+    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`) and data that you do \
+        not need (`farcall data`), wait until others expire, or raise the limit in the server's \
+        farcall.toml";
+    Err(Error::new(ErrorKind::LimitExceeded, "keep a value", what)
         .with(name, limit)
         .fix(FIX)
         .retryable())

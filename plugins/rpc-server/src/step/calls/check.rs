@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, Result};
+use farcall_idl::data::DataKind;
 use farcall_idl::interface::{Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::sizer::Sizer;
@@ -14,6 +15,7 @@ use crate::state::{MemoryId, OwnMemory, argument_word};
 use crate::step::Surroundings;
 use crate::step::calls::fetch;
 use crate::step::calls::files;
+use crate::step::data::make::PlannedStay;
 
 /// Results up to this size come back inside the answer and need no memory of ours.
 pub const INLINE_MAX: u64 = 4096;
@@ -68,12 +70,14 @@ fn check_scalar(interface: &Interface, parameter: &Parameter, bytes: Option<&[u8
 }
 
 /// What a call needs of the server.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Plan {
     /// Bytes of argument data that come as frames.
     pub announced: u64,
     /// Whether an array is named by URL.
     pub fetches: bool,
+    /// Results that stay.
+    pub stays: Vec<PlannedStay>,
     offsets: BTreeMap<u16, u64>,
     bytes: u64,
 }
@@ -153,9 +157,16 @@ pub fn plan(
             if let Argument::Blocks(_) = argument {
                 plan.announced += array.transfer_bytes;
             }
-            if needs_memory(parameter, array, argument, wanted) {
+            let stay = planned_stay(slot, parameter, array, argument, wanted)?;
+            let is_elsewhere = stay.as_ref().is_some_and(|stay| stay.memory.is_some());
+            if !is_elsewhere && needs_memory(parameter, array, argument, wanted) {
                 plan.reserve(slot, array.full_bytes);
             }
+            let is_shared = matches!(argument, Argument::Shared(..));
+            if stay.is_some() && is_shared && DataKind::of_routine(&open.routine).is_none() {
+                return Err(elsewhere(parameter));
+            }
+            plan.stays.extend(stay);
         } else if files::comes_as_content(parameter, layout, argument) {
             let bytes = files::check(parameter, argument)?;
             check_wanted_value(parameter, wanted)?;
@@ -191,7 +202,7 @@ fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument)
     }
 }
 
-pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
+pub(in crate::step) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "accept a call", message)
         .with("parameter", &parameter.name)
         .fix("update the client: its encoding of the call does not match the interface")
@@ -214,10 +225,6 @@ fn check_direction(
         _ if !parameter.mode.is_input() || !is_there => {
             Err(misfit(parameter, "an argument was passed for a parameter that has none"))
         }
-        Argument::Handle(_) => {
-            Err(misfit(parameter, "this server does not support this kind of argument")
-                .with("kind", argument_word(argument)))
-        }
         _ => Ok(()),
     }
 }
@@ -229,7 +236,7 @@ fn check_array(
     segments: &BTreeMap<u32, u64>,
 ) -> Result<()> {
     match argument {
-        Argument::Absent | Argument::Null | Argument::Url(_) => Ok(()),
+        Argument::Absent | Argument::Null | Argument::Url(_) | Argument::Data(_) => Ok(()),
         Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
         Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
         Argument::Inline(_) | Argument::Blocks(_) => {
@@ -285,7 +292,8 @@ fn check_wanted(
     match wanted {
         Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)?;
-            if mode_of(parameter, argument) == Mode::InOut && argument != wanted {
+            let is_elsewhere = argument != wanted && !matches!(argument, Argument::Data(_));
+            if mode_of(parameter, argument) == Mode::InOut && is_elsewhere {
                 Err(elsewhere(parameter))
             } else {
                 Ok(())
@@ -298,9 +306,29 @@ fn check_wanted(
         {
             Err(elsewhere(parameter))
         }
-        Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
+        Argument::Absent | Argument::Null | Argument::Blocks(None) | Argument::Data(_) => Ok(()),
         _ => Err(wanted_impossibly(parameter, wanted)),
     }
+}
+
+/// A result that is to stay, if it is; it comes to memory of its own if that need not be packed.
+fn planned_stay(
+    slot: usize,
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    wanted: &Argument,
+) -> Result<Option<PlannedStay>> {
+    let Argument::Data(id) = wanted else { return Ok(None) };
+    let kind = DataKind::of_parameter(parameter).filter(|_| parameter.mode.is_output());
+    let kind = kind.ok_or_else(|| {
+        misfit(parameter, "what is not an array of numbers that the routine gives cannot stay")
+    })?;
+    let needs = needs_memory(parameter, array, argument, &Argument::Blocks(None))
+        && !matches!(argument, Argument::Shared(..));
+    let is_packed = array.full_bytes == array.transfer_bytes && array.full_bytes > 0;
+    let memory = (needs && is_packed).then_some(array.full_bytes);
+    Ok(Some(PlannedStay { slot: slot as u16, id: *id, kind, bytes: array.transfer_bytes, memory }))
 }
 
 fn elsewhere(parameter: &Parameter) -> Error {
@@ -354,7 +382,7 @@ fn needs_memory(
 ) -> bool {
     let comes = matches!(argument, Argument::Blocks(_) | Argument::Url(_));
     let goes = parameter.mode.is_output()
-        && matches!(wanted, Argument::Blocks(None))
+        && matches!(wanted, Argument::Blocks(None) | Argument::Data(_))
         && array.transfer_bytes > INLINE_MAX
         && !matches!(argument, Argument::Null);
     comes || goes

@@ -217,8 +217,9 @@ impl Server {
         self.end_inside(surroundings, key);
         self.tell_missed(key);
         self.settle_turn(key, &outcome, surroundings.now());
-        let Some(call) = self.state.calls.remove(key) else { return };
+        let Some(mut call) = self.state.calls.remove(key) else { return };
         self.finish_inside(call.nesting.parent, key);
+        self.settle_stays(surroundings, &mut call, &outcome);
         match (call.run.executable, call.on) {
             (Some(_), _) => {}
             (None, Some(executable)) => {
@@ -244,8 +245,17 @@ impl Server {
         self.put_away(
             surroundings,
             client,
-            Finished { id, call: Some(call), files: None, written: None, result, waits_since },
+            Finished {
+                id,
+                call: Some(call),
+                files: None,
+                value: None,
+                written: None,
+                result,
+                waits_since,
+            },
         );
+        self.wake_calls(surroundings);
     }
 
     /// A call has ended: its user pays for how long it ran, and not for how long it was expected to.

@@ -8,10 +8,13 @@ use farcall_base::{
 };
 use farcall_wire::{Argument, Open, run_timeout_of};
 
-use crate::state::{Arguments, Call, CallClock, CallMemory, Known, PeerKind, Run, Variant, Wants};
+use crate::state::{
+    Arguments, Call, CallClock, CallKey, CallMemory, Known, PeerKind, Run, Variant, Wants,
+};
 use crate::step::calls::check;
 use crate::step::calls::ranks;
 use crate::step::calls::resources;
+use crate::step::data::make::release as release_stays;
 use crate::step::kept::keep::expected_bytes;
 use crate::step::{Server, Surroundings};
 
@@ -59,12 +62,15 @@ impl Server {
         self.look_at_placement(connection, open)?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
-        let routine =
-            called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
-        self.may_call(connection, &routine)?;
+        let called = called.map(|(_, routine)| routine).or_else(|| self.data_routine(open));
+        let routine = called.map_or_else(|| self.routine_of_nobody(open), Ok)?;
+        if !routine.is_data {
+            self.may_call(connection, &routine)?;
+        }
         let interface = &routine.routine.interface;
         let limit = self.state.limits.call_bytes_max;
         let layout = check::layout(interface, &routine.sizer, open, limit)?;
+        self.check_data(connection, open, interface, &layout)?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
         let asked = self.asked_for(&routine, open, on)?;
@@ -79,7 +85,13 @@ impl Server {
             let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
             self.take_kept_room(surroundings, &caller, keep, bytes)?;
         }
-        let memory = plan.allocate(surroundings, connection)?;
+        let lease = self.check_stays(connection, open, &caller, &plan)?;
+        let stays = self.allocate_stays(surroundings, &caller, &plan)?;
+        let memory = plan.allocate(surroundings, connection);
+        if memory.is_err() {
+            release_stays(surroundings, &stays);
+        }
+        let memory = memory?;
         let segments = named_segments(open);
         let now = surroundings.now();
         let deadline = deadline_of(open, now, around.until);
@@ -96,7 +108,7 @@ impl Server {
             routine,
             open,
             layout,
-            memory: CallMemory { own: memory, segments, ..CallMemory::default() },
+            memory: CallMemory { own: memory, segments, stays, ..CallMemory::default() },
             arguments: Arguments::default(),
             run: Run { share, ..Run::default() },
             wants,
@@ -106,7 +118,8 @@ impl Server {
             keep,
             on,
         };
-        self.enter(connection, channel, call, &plan);
+        let key = self.enter(connection, channel, call, &plan);
+        self.enter_stays(key, lease, &plan);
         Ok(plan.announced)
     }
 
@@ -130,7 +143,7 @@ impl Server {
         channel: ChannelId,
         call: Call,
         plan: &check::Plan,
-    ) {
+    ) -> CallKey {
         let now = call.times.accepted;
         let on = call.on;
         let parent = call.nesting.parent;
@@ -151,6 +164,8 @@ impl Server {
         if plan.fetches {
             self.fetch_arguments(key);
         }
+        self.wait_for_data(key);
+        key
     }
 
     /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7):

@@ -9,6 +9,7 @@ use farcall_wire::{Argument, FrameHeader};
 use crate::state::{Call, CallKey, Finished, MemoryId, OwnMemory, PeerKind};
 use crate::step::Server;
 use crate::step::calls::files;
+use crate::step::data::take::given_memory;
 
 /// An argument's or a result's memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,11 +98,17 @@ impl Server {
     }
 }
 
-fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
+pub(in crate::step) fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
+    if place.side == Side::Arguments
+        && let Some(given) = given_memory(call, place.slot)
+    {
+        return Some(given);
+    }
     if let Some(file) = files::memory_of(call, place) {
         return Some(file);
     }
-    let mut memories = call.memory.own.iter().chain(&call.memory.mapped);
+    let stays = call.memory.stays.iter().filter_map(|stay| stay.memory.as_ref());
+    let mut memories = call.memory.own.iter().chain(&call.memory.mapped).chain(stays);
     memories.find_map(|memory| array_in(memory, &call.layout, place.slot))
 }
 
@@ -123,6 +130,9 @@ pub(in crate::step) fn arguments_of(call: &Call) -> Vec<SlotMemory> {
 pub fn result_memory(finished: &Finished, place: &Place) -> Option<SlotMemory> {
     if let Some(call) = &finished.call {
         return call_memory(call, place);
+    }
+    if let Some(value) = &finished.value {
+        return Some(SlotMemory { memory: value.memory()?.id, base: 0, array: value.array() });
     }
     let files = finished.files.as_ref()?;
     let base = *files.memory.offsets.get(&place.slot)?;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
+use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open, gives_up_attribute};
 
 use crate::state::{Call, CallKey, FREE_BYTES, MemoryId, MemorySource, OwnMemory, PeerKind};
 use crate::step::calls::{check, files};
+use crate::step::data::take::given_memory;
 use crate::step::{Server, Surroundings};
 
 /// Where an array lies: memory, its size, and the array's part of it.
@@ -39,6 +40,7 @@ impl Server {
         let count = call.open.arguments.len();
         let mut arguments = Vec::with_capacity(count);
         let mut wanted = Vec::with_capacity(count);
+        let mut given_up = Vec::new();
         for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
         {
             let place = match self.lies(key, slot)? {
@@ -75,12 +77,22 @@ impl Server {
             };
             let (argument, want) =
                 in_executables_terms(parameter, argument, want(call, slot), place);
-            arguments.push(argument);
+            let given =
+                self.given_in_executables_terms(surroundings, key, slot, (executable, shares))?;
+            arguments.push(given.unwrap_or(argument));
+            if let Argument::Shared(segment, ..) = &want
+                && self.state.calls.get(&key).is_some_and(|call| call.memory.stay(slot).is_some())
+            {
+                given_up.push(*segment);
+            }
             wanted.push(want);
         }
         let is_launched =
             self.state.executables.get(&executable).is_some_and(|record| record.launched);
-        let attributes = self.attributes_for(key, executable);
+        let mut attributes = self.attributes_for(key, executable);
+        if !given_up.is_empty() {
+            attributes.get_or_insert_default().push(gives_up_attribute(&given_up));
+        }
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         Ok(Open {
             call: call.id,
@@ -97,9 +109,31 @@ impl Server {
         })
     }
 
+    /// The value that a parameter was given: in memory, for an executable that shares some, if it lies
+    /// there in the parameter's order; otherwise through the connection.
+    fn given_in_executables_terms(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        slot: usize,
+        (executable, shares): (ExecutableId, bool),
+    ) -> Result<Option<Argument>> {
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let Some(value) = call.memory.given(slot) else { return Ok(None) };
+        let is_whole = given_memory(call, slot as u16).is_some_and(|at| at.array.is_contiguous());
+        let is_shared = shares && is_whole;
+        let Some(memory) = value.memory().filter(|memory| is_shared && memory.identity != 0) else {
+            return Ok(Some(Argument::Blocks(Some(value.bytes()))));
+        };
+        let (source, bytes) = (MemorySource::Own(memory.identity), memory.bytes);
+        let length = value.bytes();
+        let segment = self.share_with(surroundings, executable, source, bytes)?;
+        Ok(Some(Argument::Shared(segment, 0, length)))
+    }
+
     /// Maps where a client has an argument or its result; `None` where that was done for an
     /// executable before.
-    fn map(
+    pub(in crate::step) fn map(
         &mut self,
         surroundings: &mut dyn Surroundings,
         key: CallKey,
@@ -120,10 +154,9 @@ impl Server {
     fn lies(&self, key: CallKey, slot: usize) -> Result<Option<Lies>> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let argument = &call.open.arguments[slot];
-        let own = call
-            .memory
-            .own
-            .as_ref()
+        let stay = call.memory.stay(slot).and_then(|stay| stay.memory.as_ref());
+        let own = stay
+            .or(call.memory.own.as_ref())
             .and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
         if let Some((memory, offset)) = own {
             let length = files::argument_bytes(call, slot)
@@ -146,7 +179,11 @@ impl Server {
         Ok(Some(Lies { source, bytes, offset: *offset, length: *length }))
     }
 
-    fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Option<u64> {
+    pub(in crate::step) fn segment_bytes(
+        &self,
+        connection: ConnectionId,
+        segment: u32,
+    ) -> Option<u64> {
         match &self.state.front.peer(connection)?.kind {
             PeerKind::Client { segments, .. } => segments.get(&segment).copied(),
             PeerKind::Executable(_) => None,
@@ -245,6 +282,7 @@ fn is_wanted_content(call: &Call, slot: usize) -> bool {
 fn comes_in_blocks(call: &Call, slot: usize) -> bool {
     let has_memory =
         call.memory.own.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    let has_memory = has_memory || call.memory.stay(slot).is_some_and(|stay| stay.memory.is_some());
     (has_memory || is_mapped(call, slot))
         && call.routine.routine.interface.parameters[slot].mode.is_output()
 }
@@ -281,6 +319,9 @@ pub(in crate::step) fn answer(
 }
 
 fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
+    if let (Argument::Data(id), false) = (want(call, slot), result == Argument::Absent) {
+        return Ok(Argument::Data(*id));
+    }
     let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
     let parameter = &call.routine.routine.interface.parameters[slot];
     let file = call.memory.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));

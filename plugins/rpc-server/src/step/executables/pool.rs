@@ -43,9 +43,13 @@ impl Server {
         let module = call.module_key();
         let fetching = call.arguments.fetching;
         let on = call.on;
+        let is_put = call.is_put();
         self.state.calls.arrived(key);
         if fetching > 0 {
             return;
+        }
+        if is_put {
+            return self.put(surroundings, key);
         }
         if let Some(executable) = on {
             self.serve_object(surroundings, executable);

@@ -147,6 +147,12 @@ impl Server {
                 self.forget_kept(surroundings, connection, channel, call);
             }
             Request::Kept => self.ask_large(surroundings, connection, channel, Large::Kept),
+            Request::Data(ids) => {
+                self.tell_data(surroundings.now(), connection, channel, &ids);
+            }
+            Request::DeleteData(ids) => {
+                self.ordered_to_delete_data(surroundings, connection, channel, &ids);
+            }
             Request::State(question) => {
                 self.ask_large(surroundings, connection, channel, Large::State(question));
             }
@@ -327,6 +333,8 @@ fn asked(request: &Request) -> &'static str {
         Request::Administer(_) => "give orders",
         Request::Status => "see what the server does",
         Request::Kept | Request::Forget(_) => "ask for kept calls",
+        Request::Data(_) => "ask for data",
+        Request::DeleteData(_) => "delete data",
         Request::State(_) | Request::Servers(..) => "see how servers are",
         Request::Report(_) => "report how it is",
         Request::Relay(_) => "ask for a way to a server",

@@ -39,7 +39,11 @@ impl Server {
 
     /// So many bytes are to be kept in memory because somebody asked for that: what connections
     /// hold in case that they are lost makes room, beginning with those of whoever holds the most.
-    pub(super) fn make_room_to_keep(&mut self, surroundings: &mut dyn Surroundings, bytes: u64) {
+    pub(in crate::step) fn make_room_to_keep(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        bytes: u64,
+    ) {
         while let Some(principal) =
             self.state.kept.room.holds_too_much(bytes, &self.state.limits.keep)
         {

@@ -44,6 +44,7 @@ impl Server {
         }
         if comes_again {
             self.own_again(&key, connection);
+            self.state.kept.data.own_again(&key, connection);
         }
         Ok(())
     }

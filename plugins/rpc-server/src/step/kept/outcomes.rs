@@ -6,6 +6,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, Instant, Result};
 use farcall_wire::Keep;
 
 use crate::state::{Action, Finished, Kept, Outcome, ResultsOrder};
+use crate::step::data::make::expire;
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -39,7 +40,7 @@ impl Server {
             owner.iter().for_each(|owner| self.state.kept.clients.is_gone(owner, finished.id));
         }
         if !sends && keep.is_none() && !holds {
-            return finished.memories().for_each(|memory| surroundings.release(memory.id));
+            return self.let_go(surroundings, Arc::new(finished));
         }
         let finished = Arc::new(finished);
         if let Some(client) = client.filter(|_| sends) {
@@ -175,6 +176,7 @@ impl Server {
     ) {
         if let Some(finished) = Arc::into_inner(finished) {
             finished.memories().for_each(|memory| surroundings.release(memory.id));
+            finished.value.into_iter().for_each(|value| self.let_value_go(surroundings, value));
         }
     }
 
@@ -234,6 +236,7 @@ impl Server {
                 self.client_gone(surroundings, key);
             }
         }
+        expire(self, surroundings, now);
         self.state.kept.clients.expire(now);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Error, ErrorKind, Instant, Result};
 use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Open, Reply, Resume};
 
 use crate::state::{
@@ -73,6 +73,9 @@ impl Server {
         let is_coming =
             kept.is_some_and(|kept| kept.storing || matches!(kept.outcome, Outcome::Parked(_)));
         match kept.map(|kept| (&kept.outcome, kept.asked)) {
+            None if self.state.kept.data.of(&DataId(id.0), &principal).is_some() => {
+                self.fetch_data(surroundings, (connection, channel), DataId(id.0), describe);
+            }
             None => {
                 // Whether there is none, or another's, reads the same: ids cannot be guessed so.
                 let error = self.unreadable("resume a call", id);
@@ -166,7 +169,7 @@ impl Server {
         self.answer_resumed(surroundings, finished, (connection, channel), &resume);
     }
 
-    fn answer_resumed(
+    pub(in crate::step) fn answer_resumed(
         &mut self,
         surroundings: &dyn Surroundings,
         finished: &Arc<Finished>,
@@ -207,8 +210,15 @@ impl Server {
         };
         let files = memory.map(|ReadMemory { memory, bytes }| ResultFiles { memory, bytes });
         let waits_since = surroundings.now();
-        let finished =
-            Arc::new(Finished { id, call: None, files, written: None, result, waits_since });
+        let finished = Arc::new(Finished {
+            id,
+            call: None,
+            files,
+            value: None,
+            written: None,
+            result,
+            waits_since,
+        });
         self.answer_resumed(surroundings, &finished, (connection, channel), &resume);
         self.let_go(surroundings, finished);
     }

@@ -296,7 +296,15 @@ impl Server {
         let of_call = || finished.call.as_ref().map(|call| Box::new(written(call, keep)));
         let written = finished.written.clone().or_else(of_call);
         let result = CallResult { times: finished.result.times, ..failed_result(&error.fix(fix)) };
-        Finished { id: finished.id, call: None, files: None, written, result, waits_since: now }
+        Finished {
+            id: finished.id,
+            call: None,
+            files: None,
+            value: None,
+            written,
+            result,
+            waits_since: now,
+        }
     }
 }
 
@@ -307,7 +315,15 @@ pub(super) fn over(
     result: CallResult,
     now: Instant,
 ) -> Finished {
-    Finished { id, call: None, files: None, written: Some(written), result, waits_since: now }
+    Finished {
+        id,
+        call: None,
+        files: None,
+        value: None,
+        written: Some(written),
+        result,
+        waits_since: now,
+    }
 }
 
 pub(super) fn failed_result(error: &Error) -> CallResult {

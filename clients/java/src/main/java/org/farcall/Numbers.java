@@ -109,6 +109,7 @@ final class Numbers {
     static final int RESULT_WRITTEN = 3;
     static final int RESULT_TEXT = 4;
     static final int RESULT_TEXTS = 5;
+    static final int RESULT_DATA = 6;
 
     // tag: Tags of the native call (farcall-native.h): an element type, and how it is passed.
     static final int TAG_ELEMENT = 0xff;

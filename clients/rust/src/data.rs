@@ -1,0 +1,417 @@
+//! Data: values that stay at a server (spec/wire.md, section 12).
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use farcall_base::{DataId, Error, ErrorKind, Result};
+use farcall_idl::data::DataKind;
+use farcall_idl::interface::{Interface, Order, Parameter, Shape};
+use farcall_wire::{Argument as WireArgument, DATA, DataStatus, Reply, Request};
+
+use crate::argument::Argument;
+use crate::client::{CallOptions, Client, ended_early};
+use crate::contract::Contract;
+use crate::pending::PendingCall;
+use crate::results::{Output, Outputs};
+use crate::routine::Routine;
+use crate::session::Session;
+use crate::view::Server;
+
+/// The parameter of the routines that take and give data.
+const VALUE: &str = "value";
+
+/// Data at a server: a value that [`Client::put`] sent there, or a result that stayed
+/// ([`CallOptions::stay`]). It never changes. It is an argument like any other, also while the call
+/// that makes it has not ended. The server deletes it when the last clone is dropped, unless
+/// [`Data::leave`] was called.
+#[derive(Clone)]
+pub struct Data(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    id: DataId,
+    kind: DataKind,
+    /// As far as they are known here.
+    extents: OnceLock<Vec<u64>>,
+    /// Where it is: its call may move to another server.
+    place: Mutex<Place>,
+    /// Whether it outlasts this.
+    is_left: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Place {
+    session: Arc<Session>,
+    /// `None` for the server that the client is connected to.
+    server: Option<Arc<Server>>,
+}
+
+impl Data {
+    /// Its id: other processes of the same user find it by that ([`Client::data_of`]).
+    pub fn id(&self) -> DataId {
+        self.0.id
+    }
+
+    /// What it consists of.
+    pub fn kind(&self) -> DataKind {
+        self.0.kind
+    }
+
+    /// Its extents, as far as they are known here: those of a result that the routine itself decides
+    /// are not before its call has ended.
+    pub fn extents(&self) -> Option<&[u64]> {
+        self.0.extents.get().map(Vec::as_slice)
+    }
+
+    /// The server that it is at: its name, or the address of the one that is connected to.
+    pub fn server(&self) -> String {
+        let place = self.place();
+        place.server.map_or_else(|| self.0.client.address().to_owned(), |it| it.name.to_string())
+    }
+
+    /// The value, as the result `value` of these outputs; waits for the call that makes it.
+    ///
+    /// # Errors
+    /// What that call failed with, `NotFound` when it was deleted, `TimedOut`, `ConnectionLost`.
+    pub fn fetch(&self, options: &CallOptions) -> Result<Outputs> {
+        self.start_fetch(options)?.wait()
+    }
+
+    /// The same, while the program goes on.
+    ///
+    /// # Errors
+    /// As [`Data::fetch`], as far as they are known at once.
+    pub fn start_fetch(&self, options: &CallOptions) -> Result<PendingCall> {
+        let place = self.place();
+        let client = self.0.client.clone();
+        let server = place.server.unwrap_or_else(|| client.view().home().clone());
+        let patience = place.session.patience().max(options.timeout.unwrap_or_default());
+        let at = (&server, place.session);
+        PendingCall::seek(client, at, self.0.id.as_call(), options, patience)
+            .map_err(|error| error.with("data", self.0.id))
+    }
+
+    /// Deletes it now. Calls that have it already go on with it.
+    ///
+    /// # Errors
+    /// `TimedOut`, `ConnectionLost`.
+    pub fn delete(&self) -> Result<()> {
+        self.leave();
+        delete(&self.place().session, vec![self.0.id])
+    }
+
+    /// Has the server keep it when this is dropped: for its lease, or until it is deleted.
+    pub fn leave(&self) {
+        self.0.is_left.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuses data of another type than a parameter's.
+    pub(crate) fn check_kind(&self, parameter: &Parameter) -> Result<()> {
+        let kind = self.0.kind;
+        let Some(needed) = DataKind::of_parameter(parameter) else { return Ok(()) };
+        if (kind.element, kind.rank) == (needed.element, needed.rank) {
+            return Ok(());
+        }
+        let shown = |kind: DataKind| {
+            let plural = if kind.rank == 1 { "" } else { "s" };
+            format!("{}, {} dimension{plural}", kind.element.name(), kind.rank)
+        };
+        Err(wrong(parameter, "data has another type than the parameter")
+            .with("data", shown(kind))
+            .with("needed", shown(needed))
+            .fix("pass data of that type and number of dimensions"))
+    }
+
+    fn place(&self) -> Place {
+        lock(&self.0.place).clone()
+    }
+
+    /// Its call goes over this connection.
+    pub(crate) fn is_made_at(&self, session: &Arc<Session>, server: Option<Arc<Server>>) {
+        *lock(&self.0.place) = Place { session: session.clone(), server };
+    }
+
+    /// Its extents are known.
+    pub(crate) fn has_extents(&self, extents: Vec<u64>) {
+        let _ = self.0.extents.set(extents);
+    }
+
+    /// Whether both are at one server.
+    fn is_beside(&self, other: &Data) -> bool {
+        Arc::ptr_eq(&self.place().session, &other.place().session)
+    }
+}
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ({}) at {}", self.0.id, self.0.kind, self.server())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.is_left.load(Ordering::Relaxed) {
+            let session = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
+            session.session.drop_data(self.id);
+        }
+    }
+}
+
+impl From<&Data> for Argument<'_> {
+    fn from(data: &Data) -> Self {
+        Argument::Data(data.clone())
+    }
+}
+
+fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which results of a call stay at its server.
+#[derive(Clone, Debug, Default)]
+pub enum Stay {
+    /// None.
+    #[default]
+    Nothing,
+    /// All arrays of numbers and characters for which no place was given.
+    All,
+    /// Those of these parameters.
+    These(Arc<[String]>),
+}
+
+impl Stay {
+    /// Names the results of a call that stay.
+    pub(crate) fn results(
+        &self,
+        client: &Client,
+        interface: &Interface,
+        has_place: impl Fn(usize) -> bool,
+    ) -> Result<Vec<(usize, Data)>> {
+        let named: &[String] = match self {
+            Stay::Nothing => return Ok(Vec::new()),
+            Stay::All => &[],
+            Stay::These(names) => names,
+        };
+        check_feature(client.session())?;
+        let mut all = Vec::new();
+        for (index, parameter) in interface.parameters.iter().enumerate() {
+            let is_named = named.contains(&parameter.name);
+            let kind = DataKind::of_parameter(parameter).filter(|_| parameter.mode.is_output());
+            match kind {
+                _ if !is_named && !named.is_empty() => {}
+                Some(_) if has_place(index) && is_named => {
+                    return Err(wrong(parameter, "a result cannot stay and go to an array"));
+                }
+                Some(kind) if !has_place(index) => {
+                    all.push((index, Data::new(client, kind)));
+                }
+                None if is_named => {
+                    return Err(wrong(parameter, "only results that are arrays of numbers stay"));
+                }
+                _ => {}
+            }
+        }
+        let unknown = named
+            .iter()
+            .find(|name| !interface.parameters.iter().any(|parameter| parameter.name == **name));
+        match unknown {
+            None => Ok(all),
+            Some(name) => {
+                let message = format!("{} has no result \"{name}\"", interface.full_name());
+                let names: Vec<&str> = interface
+                    .parameters
+                    .iter()
+                    .filter(|one| one.mode.is_output())
+                    .map(|one| one.name.as_str())
+                    .collect();
+                Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+                    .fix(format!("its results are {}", names.join(", "))))
+            }
+        }
+    }
+}
+
+fn wrong(parameter: &Parameter, message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "call", message).with("parameter", &parameter.name)
+}
+
+fn check_feature(session: &Session) -> Result<()> {
+    if session.has_feature(DATA) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Version, "keep data at a server", "this server does not keep data")
+        .fix("start a newer version of Farcall there"))
+}
+
+impl Data {
+    fn new(client: &Client, kind: DataKind) -> Data {
+        let session = client.session().clone();
+        Data(Arc::new(Inner {
+            client: client.clone(),
+            id: DataId(session.random()),
+            kind,
+            extents: OnceLock::new(),
+            place: Mutex::new(Place { session, server: None }),
+            is_left: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// Where a call goes whose arguments are data: to where these are.
+///
+/// # Errors
+/// `InvalidArgument` where they are at several servers.
+pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<Arc<str>>> {
+    let mut all = arguments.iter().filter_map(|argument| match argument {
+        Argument::Data(data) => Some(data),
+        _ => None,
+    });
+    let Some(first) = all.next() else { return Ok(None) };
+    match all.find(|other| !other.is_beside(first)) {
+        None => Ok(first.place().server.map(|server| server.name.clone())),
+        Some(other) => {
+            Err(Error::new(ErrorKind::InvalidArgument, "call", "its data is at several servers")
+                .with("data", first.id())
+                .with("server", first.server())
+                .with("data", other.id())
+                .with("server", other.server())
+                .fix("fetch one of them, and put it where the other is"))
+        }
+    }
+}
+
+fn delete(session: &Session, ids: Vec<DataId>) -> Result<()> {
+    match session.ask(&Request::DeleteData(ids), None)? {
+        Some(Reply::Done) => Ok(()),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        Some(_) => Err(wrong_answer()),
+        None => Err(ended_early()),
+    }
+}
+
+fn wrong_answer() -> Error {
+    Error::new(ErrorKind::Protocol, "ask for data", "the server sent the wrong kind of answer")
+}
+
+impl Client {
+    /// Sends an array to the server, where it stays as data.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what is not an array with a shape, `LimitExceeded` where there is no room for
+    /// it, `Version` for a server that keeps no data.
+    pub fn put<'a>(&self, array: impl Into<Argument<'a>>, options: &CallOptions) -> Result<Data> {
+        let argument = array.into();
+        let place = match &argument {
+            Argument::Array(view) => Some(&view.place),
+            _ => None,
+        };
+        let shape = place.and_then(|place| Some((place, place.shape.as_ref()?)));
+        let (place, (counts, strides)) = shape.ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, "put data", "it is not an array with a shape")
+                .fix("pass an array")
+        })?;
+        let order = storage_order(counts, strides);
+        let kind = DataKind::new(place.element, counts.len(), order).ok_or_else(|| {
+            let message = "data cannot be such an array";
+            Error::new(ErrorKind::InvalidArgument, "put data", message)
+                .with("elements", place.element.name())
+                .with("dimensions", counts.len())
+                .fix("pass an array of numbers or characters with 1 to 15 dimensions")
+        })?;
+        let contract = Arc::new(Contract::local(kind.interface()));
+        let routine = Routine { client: self.clone(), contract };
+        let stay = Stay::These(Arc::from([VALUE.to_owned()]));
+        let options = CallOptions { stay, ..options.clone() };
+        let outputs = routine.call_with([(VALUE, argument)], &options)?;
+        match outputs.get(VALUE)? {
+            Output::Data(data) => Ok(data.clone()),
+            _ => Err(wrong_answer()),
+        }
+    }
+
+    /// Data by its id, which this client does not delete by itself: of another process of this user,
+    /// or one before. The server must have it.
+    ///
+    /// # Errors
+    /// `NotFound`, `TimedOut`, `ConnectionLost`.
+    pub fn data_of(&self, id: DataId) -> Result<Data> {
+        let found = self.ask_data(vec![id])?.pop().ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "find data", "the server has no such data")
+                .with("data", id)
+                .with("server", self.address())
+                .fix("`farcall data` lists yours")
+        })?;
+        let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
+        let session = self.session().clone();
+        let data = Data(Arc::new(Inner {
+            client: self.clone(),
+            id,
+            kind,
+            extents: OnceLock::new(),
+            place: Mutex::new(Place { session, server: None }),
+            is_left: AtomicBool::new(true),
+        }));
+        if !found.extents.is_empty() {
+            data.has_extents(found.extents);
+        }
+        Ok(data)
+    }
+
+    /// This user's data at the server, what is deleted next first, at most 1000.
+    ///
+    /// # Errors
+    /// `Version`, `TimedOut`, `ConnectionLost`.
+    pub fn data(&self) -> Result<Vec<DataStatus>> {
+        self.ask_data(Vec::new())
+    }
+
+    /// Deletes data of this user's by its id; what is not there is skipped.
+    ///
+    /// # Errors
+    /// As [`Client::data`].
+    pub fn delete_data(&self, ids: Vec<DataId>) -> Result<()> {
+        check_feature(self.session())?;
+        delete(self.session(), ids)
+    }
+
+    fn ask_data(&self, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
+        check_feature(self.session())?;
+        match self.session().ask(&Request::Data(ids), None)? {
+            Some(Reply::Data(all)) => Ok(all),
+            Some(Reply::Failed(failure)) => Err(failure.into()),
+            Some(_) => Err(wrong_answer()),
+            None => Err(ended_early()),
+        }
+    }
+}
+
+/// Which storage order an array has that lies so.
+fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
+    let mut step = None;
+    for (count, stride) in counts.iter().zip(strides).filter(|(count, _)| **count > 1) {
+        let _ = count;
+        if step.is_some_and(|before: i64| before > stride.abs()) {
+            return Order::Row;
+        }
+        step = Some(stride.abs());
+    }
+    let is_column = counts.iter().filter(|count| **count > 1).count() > 1;
+    if is_column { Order::Column } else { Order::Row }
+}
+
+/// Whether a parameter is an array, as data is.
+pub(crate) fn is_array(parameter: &Parameter) -> bool {
+    matches!(parameter.shape, Shape::Array { .. })
+}
+
+/// For how long data stays.
+pub(crate) fn lease_of(options: &CallOptions) -> Option<Duration> {
+    options.lease.filter(|lease| !lease.is_zero())
+}
+
+/// The id of data, as a message names it.
+pub(crate) fn wire(data: &Data) -> WireArgument {
+    WireArgument::Data(data.id())
+}

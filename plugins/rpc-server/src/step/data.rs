@@ -1,0 +1,6 @@
+//! Data: calls that make it, calls that use it, and what clients ask of it (spec/wire.md, section
+//! 12).
+
+pub(super) mod ask;
+pub(super) mod make;
+pub(super) mod take;
