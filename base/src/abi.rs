@@ -151,6 +151,8 @@ pub mod argument_kind {
     /// `FARCALL_PROCEDURE`: value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by
     /// reference, and the lengths of CHARACTERs at the end, as size_t
     pub const PROCEDURE: u32 = 12;
+    /// `FARCALL_DATA`: data: a farcall_data
+    pub const DATA: u32 = 13;
 }
 
 /// Where an INOUT result goes.

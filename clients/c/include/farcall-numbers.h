@@ -92,7 +92,8 @@ enum farcall_argument_kind {
     FARCALL_URL = 11,
     /* value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by reference, and the
      * lengths of CHARACTERs at the end, as size_t */
-    FARCALL_PROCEDURE = 12
+    FARCALL_PROCEDURE = 12,
+    FARCALL_DATA = 13 /* data: a farcall_data */
 };
 
 /* Where an INOUT result goes. */

@@ -15,6 +15,7 @@ use farcall_client::{
 };
 
 use crate::boundary::elements;
+use crate::data::DataObject;
 use crate::element::of_number;
 
 /// More strings than this in one argument are a mistake.
@@ -111,6 +112,43 @@ pub struct RawArgument {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<RawArgument>() == 128, "farcall.h says 128 bytes");
 
+impl RawArgument {
+    /// One that says nothing.
+    pub fn unset() -> RawArgument {
+        RawArgument {
+            kind: argument_kind::UNSET,
+            element: 0,
+            value: RawValue { integer: 0 },
+            data: std::ptr::null_mut(),
+            rank: 0,
+            shape: std::ptr::null(),
+            strides: std::ptr::null(),
+            destination: 0,
+            into_element: 0,
+            into: std::ptr::null_mut(),
+            into_rank: 0,
+            into_shape: std::ptr::null(),
+            into_strides: std::ptr::null(),
+            reserved: [0; 4],
+        }
+    }
+
+    /// `enum farcall_argument_kind`.
+    pub fn kind(&self) -> u32 {
+        self.kind
+    }
+
+    /// `enum farcall_element`, of an array.
+    pub fn element(&self) -> u32 {
+        self.element
+    }
+
+    /// Dimensions of an array.
+    pub fn rank(&self) -> i64 {
+        self.rank
+    }
+}
+
 /// The members that describe an array, of the argument or of its destination.
 struct RawArray {
     data: *mut u8,
@@ -191,6 +229,10 @@ impl Reading<'_> {
                 argument_kind::ARRAY => {
                     self.view(&raw.array())?.map_or(Argument::Null, Argument::Array)
                 }
+                argument_kind::DATA => match raw.data.cast::<DataObject>().as_ref() {
+                    Some(data) => Argument::Data(data.0.clone()),
+                    None => return Err(wrong("the pointer for the data is NULL")),
+                },
                 argument_kind::URL => Argument::Url(read_url(raw.value.text)?),
                 argument_kind::FUNCTION => match NativeFunction::new(raw.value.function) {
                     Some(function) => Argument::Callback(Arc::new(function)),

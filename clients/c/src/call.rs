@@ -9,8 +9,8 @@ use std::time::Duration;
 use farcall_base::abi::status::{OK, PENDING};
 use farcall_base::abi::{news_kind, wanted};
 use farcall_client::{
-    Argument, CallId, CallOptions, Client, Destination, Error, ErrorKind, Keep, News, ObjectId,
-    Outputs, PendingCall, Result, Routine,
+    Argument, CallId, CallOptions, Client, Data, Destination, Error, ErrorKind, Keep, News, ObjectId,
+    Outputs, PendingCall, Result, Routine, Stay,
 };
 
 use crate::argument::{RawArgument, read_all};
@@ -53,6 +53,8 @@ pub struct RawOptions {
     run_timeout_seconds: f64,
     resources: *const c_char,
     at: *const c_char,
+    stay: *const c_char,
+    lease_seconds: f64,
 }
 
 /// `farcall_news`.
@@ -129,10 +131,23 @@ pub unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
             .map(Into::into),
         // SAFETY: farcall.h: NULL or text.
         at: unsafe { optional_text(given.at, "farcall_call_options: at") }?.map(Into::into),
+        // SAFETY: farcall.h: NULL or text.
+        stay: unsafe { optional_text(given.stay, "farcall_call_options: stay") }?
+            .map_or(Stay::Nothing, stay),
+        lease: limit_of("lease", given.lease_seconds)?,
         keep: limit_of("time to keep the call", given.keep_seconds)?
             .map(|after_end| Keep { after_end, durable: given.durable != 0 }),
         ..CallOptions::default()
     })
+}
+
+/// `*`, or the names of results.
+fn stay(names: &str) -> Stay {
+    match names.trim() {
+        "" => Stay::Nothing,
+        "*" => Stay::All,
+        names => Stay::These(names.split(',').map(|name| name.trim().to_owned()).collect()),
+    }
 }
 
 /// What the errors of a call do not know themselves: the routine, and the time that was over.
@@ -199,7 +214,20 @@ pub unsafe fn fetch(
     Ok((CallObject::new(client, &routine, pending, &options, Places::default()), routine))
 }
 
+/// The value of data that is fetched, as a call, and what that calls.
+pub fn taken_up(pending: PendingCall, options: &CallOptions) -> (CallObject, Routine) {
+    let routine = pending.routine();
+    let client = routine.client().clone();
+    (CallObject::new(&client, &routine, pending, options, Places::default()), routine)
+}
+
 impl CallObject {
+    /// A result that stays at the server.
+    pub fn data(&self, parameter: usize) -> Option<Data> {
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.data(parameter).cloned()
+    }
+
     /// Its id, if it goes on without this program.
     pub fn id(&self) -> Option<CallId> {
         self.id

@@ -38,14 +38,20 @@ unsafe extern "C" fn farcall_call_wait_kept(
 unsafe extern "C" fn farcall_call_id(call: *const CallObject, id: *mut c_char) -> c_int {
     // SAFETY: farcall.h: NULL or a call.
     let Some(found) = unsafe { call.as_ref() }.and_then(CallObject::id) else { return 0 };
-    let digits = found.to_string();
+    // SAFETY: farcall.h: NULL, or room for 33 bytes.
+    unsafe { write_id(&found.to_string(), id) };
+    1
+}
+
+/// # Safety
+/// NULL, or room for 33 bytes.
+pub unsafe fn write_id(digits: &str, id: *mut c_char) {
     if !id.is_null() {
-        // SAFETY: farcall.h: room for 33 bytes.
+        // SAFETY: the caller's promise.
         let place = unsafe { std::slice::from_raw_parts_mut(id.cast::<u8>(), ID_BYTES) };
         place[..ID_BYTES - 1].copy_from_slice(digits.as_bytes());
         place[ID_BYTES - 1] = 0;
     }
-    1
 }
 
 #[unsafe(no_mangle)]
@@ -131,7 +137,7 @@ unsafe extern "C" fn farcall_kept_by_server(
 }
 
 /// A string of JSON's.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 

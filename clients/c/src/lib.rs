@@ -11,6 +11,7 @@ mod argument;
 mod boundary;
 mod call;
 mod client;
+mod data;
 mod element;
 mod error;
 mod farm;

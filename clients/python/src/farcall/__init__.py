@@ -33,6 +33,7 @@ from ._errors import (
     VersionMismatch,
     WrongType,
 )
+from ._data import Data, DataState
 from ._executor import Executor
 from ._explained import ExplainedServer, Explanation
 from ._future import CallFuture
@@ -60,6 +61,8 @@ __all__ = [
     "Class",
     "ConnectionLost",
     "Damaged",
+    "Data",
+    "DataState",
     "Error",
     "Executor",
     "ExplainedServer",

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
 import numpy as np
 
 from ._arrays import as_array, dtype_text, fits_exactly, overlaps_itself
+from ._data import Data
 from ._interface import CHAR, STRUCT, Parameter
 from ._labels import has_labels
 from ._library import ffi, lib
@@ -48,11 +49,13 @@ class Filler:
     call is over."""
 
     __slots__ = (
-        "routine", "slots", "keep", "given", "paths", "functions", "array_bytes", "labelled"
+        "routine", "slots", "keep", "given", "paths", "functions", "array_bytes", "labelled",
+        "connection",
     )  # fmt: skip
 
-    def __init__(self, routine: str, slots: List[Any]) -> None:
+    def __init__(self, routine: str, slots: List[Any], connection: Any = None) -> None:
         self.routine = routine
+        self.connection = connection
         self.slots = slots
         self.keep: _KEEP = []
         # Arrays that were taken as they are, by parameter: these alone can be written in place.
@@ -86,6 +89,8 @@ class Filler:
             self.functions += [passed] if passed is not None else []
         elif isinstance(value, URL):
             self._url(parameter, value)
+        elif isinstance(value, Data):
+            self._data(parameter, value)
         elif parameter.is_file:
             self._file(parameter, value)
         elif parameter.is_files:
@@ -242,6 +247,18 @@ class Filler:
         slot = self.slots[parameter.index]
         slot.kind = FETCHED
         self._put_bytes(slot.value.text, value.encode("utf-8", "surrogateescape"))
+
+    def _data(self, parameter: Parameter, value: Data) -> None:
+        if not parameter.is_array or parameter.is_text or parameter.element == STRUCT:
+            refuse(
+                self.routine,
+                parameter,
+                "only an array of numbers can be data",
+                "pass the value itself",
+                wrong_type=True,
+            )
+        value.pass_to(self.connection, self.slots[parameter.index])
+        self.keep.append(value)
 
     # Text.
 

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, List, NoReturn, Optional, Tuple
 
 from . import _errors, _pages
+from ._data import Data, StayingResults, of_call
 from ._library import (
     OK,
     PENDING,
@@ -34,7 +35,8 @@ _SLICE_SECONDS = 0.25
 _CANCEL_SECONDS = 10.0
 # What programs use of a future; the rest is for this package.
 _OFFERED = (
-    "add_done_callback", "cancel", "cancelled", "done", "exception", "id", "result", "running"
+    "add_done_callback", "cancel", "cancelled", "data", "done", "exception", "id", "result",
+    "running",
 )  # fmt: skip
 # What becomes of a call: results, or what is raised; neither for one that was given up.
 _Outcome = Tuple[Optional["Results"], Optional[BaseException]]
@@ -127,6 +129,21 @@ class CallFuture(concurrent.futures.Future["Results"]):
             error = error_place()
             if check(lib.farcall_call_wait_kept(call[0], _SLICE_SECONDS, error), error) == OK:
                 return
+
+    @property
+    def data(self) -> StayingResults:
+        """The results that stay at the server (`stay`), by name: arguments for other calls at once,
+        which wait for them there."""
+        # Not kept here: data keeps its future, and would go with nothing but the collector.
+        prepared, call = self._prepared, self._call
+        if call is not None and prepared is not None:
+            routine = prepared.routine
+            return of_call(routine._connection, call[0], routine._interface, self)
+        # It is over, or could not be started: then this raises why.
+        results = self.result(0)
+        return StayingResults(
+            {name: value for name, value in results.items() if isinstance(value, Data)}
+        )
 
     @property
     def sent(self) -> bool:

@@ -37,7 +37,7 @@ TEXT_TYPES = ("string", "filename")
 # What every routine understands beside its parameters.
 OPTIONS = (
     "timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep", "label", "ranks",
-    "at", "cores", "memory", "gpus", "wall_time",
+    "at", "cores", "memory", "gpus", "wall_time", "stay", "lease",
 )  # fmt: skip
 
 

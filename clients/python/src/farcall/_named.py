@@ -3,7 +3,7 @@ read when the call is started."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._library import ffi
 
@@ -22,10 +22,10 @@ def label_text(label: Any, call: Prepared) -> Any:
     return ffi.new("char[]", label.encode("utf-8", "replace"))
 
 
-def server_text(at: Any, call: Prepared) -> Any:
+def server_text(at: Any, wrong: Callable[[str, str], Exception]) -> Any:
     """The server that it is bound to."""
     if at is None:
         return None
     if not isinstance(at, str) or not at or "\0" in at:
-        raise call.wrong(f"at is {at!r}", "give the name or an address of a server, or None")
+        raise wrong(f"at is {at!r}", "give the name or an address of a server, or None")
     return ffi.new("char[]", at.encode("utf-8", "replace"))

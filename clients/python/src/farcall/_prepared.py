@@ -13,6 +13,7 @@ from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
+from ._data import stay_text
 from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
@@ -68,7 +69,7 @@ class Prepared:
         self.interface = routine._interface
         # Until the core has copied them.
         self._memory: Optional[ArgumentMemory] = take_arguments(self.interface)
-        self.filler = Filler(routine.name, self._memory.slots)
+        self.filler = Filler(routine.name, self._memory.slots, routine._connection)
         self.destinations: Dict[int, Any] = {}
         # Whether there was no room for it once.
         self._waited = False
@@ -81,6 +82,8 @@ class Prepared:
         self._at: Any = None
         self.ranks = 0
         self._resources: Any = ffi.NULL
+        self._stay: Any = None
+        self._lease: Optional[float] = None
         named = {**routine._defaults, **named} if routine._defaults else named
         self._has_no_options = not named
         if self.interface.groups:
@@ -120,9 +123,11 @@ class Prepared:
             or FOR_EVER_SECONDS
         )
         self._label = label_text(options.get("label"), self)
-        self._at = server_text(options.get("at"), self)
+        self._at = server_text(options.get("at"), self.wrong)
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._resources = resources(options)
+        self._stay = stay_text(options.get("stay"), self.wrong)
+        self._lease = self._seconds(options.get("lease"), "a lease")
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
@@ -295,7 +300,8 @@ class Prepared:
         destinations = self.destinations
         if self.filler.paths:
             destinations = {**destinations, **self.filler.paths}
-        return collect(self.interface, places, destinations, self.filler.labelled)
+        connection = self.routine._connection if self._stay is not None else None
+        return collect(self.interface, places, destinations, self.filler.labelled, connection)
 
     def _options(self, announced: bool) -> Any:
         # Kept as long as the options are read.
@@ -317,6 +323,10 @@ class Prepared:
         options.ranks = self.ranks
         options.resources = self._resources
         options.at = self._at or ffi.NULL
+        if self._stay is not None:
+            options.stay, options.lease_seconds = self._stay, self._lease or 0.0
+        elif self._lease is not None:
+            raise self.wrong("a lease is for results that stay", "give stay=True, too")
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
             if self._label is not None:

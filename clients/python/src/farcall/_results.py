@@ -23,6 +23,7 @@ _ARRAY: int = lib.FARCALL_RESULT_ARRAY
 _WRITTEN: int = lib.FARCALL_RESULT_WRITTEN
 _TEXT: int = lib.FARCALL_RESULT_TEXT
 _TEXTS: int = lib.FARCALL_RESULT_TEXTS
+_DATA: int = lib.FARCALL_RESULT_DATA
 # Pointers to numbers that C has, by enum farcall_element.
 _POINTERS = {
     ELEMENTS[idl][0]: ffi.typeof(f"{c} *")
@@ -222,13 +223,21 @@ def _shown(value: Any) -> str:
 
 
 def collect(
-    interface: Interface, places: CallPlaces, destinations: Dict[int, Any], labelled: Any = None
+    interface: Interface,
+    places: CallPlaces,
+    destinations: Dict[int, Any],
+    labelled: Any = None,
+    connection: Any = None,
 ) -> Results:
-    """Takes over the core's results. `destinations` are arrays and files that the caller gave, and
-    `labelled` arguments with an index or coordinates."""
+    """Takes over the core's results. `destinations` are arrays and files that the caller gave,
+    `labelled` arguments with an index or coordinates, and `connection` is where results stay."""
     values = {one.name: _value(one, places, destinations) for one in interface.outputs}
+    if connection is not None:
+        values.update(_stayed(connection, interface, places))
     for index, beside in interface.shapes.items():
         name = interface.parameters[index].name
+        if not isinstance(values[name], np.ndarray):
+            continue
         extents = [int(extent) for extent in _array(beside, places) if extent >= 0]
         values[name] = values[name].reshape(extents)
     for index in interface.lists:
@@ -244,6 +253,18 @@ def collect(
     server = text(lib.farcall_results_server(places.results[0])) or ""
     times = Times(queued / 1e9, started / 1e9, finished / 1e9)
     return Results(values, times, server, _placed(places))
+
+
+def _stayed(connection: Any, interface: Interface, places: CallPlaces) -> Dict[str, Any]:
+    """The results that are data at the server."""
+    from ._data import of_results
+
+    results = places.results[0]
+    return {
+        one.name: of_results(connection, results, one.index)
+        for one in interface.outputs
+        if lib.farcall_results_kind(results, one.index) == _DATA
+    }
 
 
 def _placed(places: CallPlaces) -> Optional[Placed]:

@@ -47,6 +47,9 @@ class Routine:
         run in one.
     at: the server that the call is to run on, and no other, where there are several: its name or
         one of its addresses, as `farcall servers` lists them.
+    stay: True to have the results that are arrays of numbers stay at the server as `farcall.Data`,
+        or the names of some of them. They are arguments of other calls without travelling.
+    lease: seconds for which these stay when the connection has ended; not at all by default.
     cores, memory, gpus, wall_time: what each of its processes is given: `cores=4, memory="2 GB",
         gpus=1, wall_time="30 min"`, or some of these. A batch system is asked for them, and they are
         limits on the routine. `options` gives them, or any of the others, to all calls.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union, overload
 
-from . import _errors, _keeping, _pages, _publish, _query
+from . import _data, _errors, _keeping, _pages, _publish, _query
 from ._connection import Connection, open_running
+from ._data import Data, DataState
 from ._executor import Executor
 from ._future import CallFuture
 from ._keeping import KeptCall
@@ -199,6 +200,48 @@ class Server(Namespace["Found"]):
         return _keeping.fetch(
             self._connection, call, timeout, lambda place: Routine(self._connection, place)
         )
+
+    @_errors.ends_here
+    def put(
+        self,
+        array: Any,
+        *,
+        lease: Optional[float] = None,
+        at: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> Data:
+        """Sends an array to the server, where it stays: an argument for any number of calls. Later
+        changes of the array do not reach it.
+
+        Args:
+            array: an array of numbers, or what NumPy makes one of.
+            lease: seconds for which it stays when the connection has ended; not at all by default.
+            at: the server, where there are several: its name or one of its addresses.
+            timeout: seconds that it may take.
+
+        Raises:
+            LimitExceeded: there is no room for it.
+            VersionMismatch: the server keeps no data.
+        """
+        return _data.put(self._connection, array, lease, at, timeout)
+
+    @overload
+    def data(self) -> List[DataState]: ...
+
+    @overload
+    def data(self, id: str) -> Data: ...
+
+    @_errors.ends_here
+    def data(self, id: Optional[str] = None) -> Any:
+        """Your data at the server: a list of what is deleted next first, at most 1000; or one by its
+        id, of this process or another of the same user, which is not deleted with the object.
+
+        Raises:
+            NotFound: it was deleted, its lease is over, or it is another user's.
+        """
+        if id is None:
+            return _data.listed(self._connection)
+        return _data.find(self._connection, id)
 
     @_errors.ends_here
     def kept(self) -> List[KeptCall]:

@@ -3,7 +3,7 @@
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_services::spawner::{ExecutableLimits, ExitHow, Exited};
 
-use crate::state::{Executable, InLine, ModuleKey, Phase};
+use crate::state::{Call, Executable, InLine, ModuleKey, Phase};
 use crate::step::executables::line::may_run_again;
 use crate::step::executables::pool::Waiting;
 use crate::step::{Server, Surroundings};
@@ -129,6 +129,8 @@ impl Server {
         let error = unwanted.unwrap_or_else(|| {
             let began = call.times.started;
             let error = end_of_routine(exited, began, record.limits);
+            let is_fault = matches!(exited.how, ExitHow::Signal { name: "SIGSEGV", .. });
+            let error = if is_fault && reads_data(call) { error.fix(WRITES_DATA) } else { error };
             let error = match record.line.speaks_for(one.client, began) {
                 true => with_output(error, "stdout", &exited.stdout.text_since(began)),
                 false => error,
@@ -143,6 +145,18 @@ impl Server {
         });
         self.finish(surroundings, key, Err(error));
     }
+}
+
+/// Advice for a routine that may have written to data.
+const WRITES_DATA: &str = "one of its arguments was data, which is mapped for reading only since its \
+    interface file says `const`: remove that word if the routine writes to the argument; otherwise \
+    check for indexes outside the arrays";
+
+/// Whether a call was given data that its routine says it only reads.
+fn reads_data(call: &Call) -> bool {
+    let parameters = &call.routine.routine.interface.parameters;
+    let given = call.memory.given.iter().filter_map(|(slot, _)| parameters.get(usize::from(*slot)));
+    given.into_iter().any(|parameter| parameter.constant)
 }
 
 /// What those that wait are told of an executable that never came to take a call.

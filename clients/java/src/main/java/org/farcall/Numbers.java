@@ -76,6 +76,7 @@ final class Numbers {
     static final int CALLBACK = 10;
     static final int URL = 11;
     static final int PROCEDURE = 12;
+    static final int DATA = 13;
 
     // destination: Where an INOUT result goes.
     static final int NEW = 0;
