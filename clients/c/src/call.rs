@@ -9,8 +9,8 @@ use std::time::Duration;
 use farcall_base::abi::status::{OK, PENDING};
 use farcall_base::abi::{news_kind, wanted};
 use farcall_client::{
-    Argument, CallId, CallOptions, Client, Data, Destination, Error, ErrorKind, Keep, News, ObjectId,
-    Outputs, PendingCall, Result, Routine, Stay,
+    Argument, CallId, CallOptions, Client, Data, Destination, Error, ErrorKind, Keep, News,
+    ObjectId, Outputs, PendingCall, Result, Routine, Stay,
 };
 
 use crate::argument::{RawArgument, read_all};

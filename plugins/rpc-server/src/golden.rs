@@ -126,7 +126,9 @@ impl Play {
             | "ask" | "list" | "object" | "release" | "load" | "resume" | "reopen" | "forget"
             | "kept" | "has" | "order" | "status" | "open" | "answer" | "answer-fails"
             | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" | "state" | "report"
-            | "place" | "outcomes" | "servers" => self.client_event(ConnectionId(number), words),
+            | "place" | "outcomes" | "servers" | "data" | "delete-data" => {
+                self.client_event(ConnectionId(number), words);
+            }
             "start-ok" | "start-failed" | "start-short" | "load-ok" | "load-failed" | "return"
             | "soon" | "begin" | "fail" | "exit" | "kill" | "stopped" | "lost" | "callback"
             | "calls-back" | "gives-up" | "nest" | "lie" | "says" | "heard-out" | "listening"

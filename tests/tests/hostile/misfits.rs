@@ -1,6 +1,6 @@
 //! Calls that do not fit their interface.
 
-use farcall_base::ErrorKind;
+use farcall_base::{DataId, ErrorKind};
 use farcall_tests::{Raw, Transport, failure_of};
 use farcall_wire::message::decode;
 use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, InterfaceReply, Open};
@@ -32,8 +32,8 @@ fn misfits(reply: &InterfaceReply) -> Vec<(&'static str, Open, ErrorKind)> {
             ErrorKind::InvalidArgument,
         ),
         (
-            "a handle",
-            open(reply, vec![long(1), Argument::Handle(vec![1])]),
+            "data",
+            open(reply, vec![long(1), Argument::Data(DataId([1; 16]))]),
             ErrorKind::InvalidArgument,
         ),
         (

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind, ExecutableId};
+use farcall_base::{CallId, ChannelId, DataId, Error, ErrorKind, ExecutableId};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::PublishedRoutine;
@@ -16,7 +16,7 @@ use farcall_wire::{
 
 use super::memory::Memory;
 use super::status::shown;
-use super::words::{argument, callback, hold_request, object_id, open, word};
+use super::words::{argument, callback, hold_request, object_id, open, shown_data, word};
 use crate::state::MemorySource;
 
 /// A client or an executable.
@@ -128,6 +128,15 @@ impl Other {
             "open" | "reopen" | "resume" => self.client_opens((what, id, named), words, routines),
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
             "kept" => drop(self.machine.request(&Request::Kept).unwrap()),
+            "data" | "delete-data" => {
+                let id = |word: &&str| DataId([word.parse().unwrap(); 16]);
+                let ids = words.iter().map(id).collect();
+                let request = match what {
+                    "data" => Request::Data(ids),
+                    _ => Request::DeleteData(ids),
+                };
+                drop(self.machine.request(&request).unwrap());
+            }
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {
                 if let Some(channel) = self.calls.get(words[0]) {
@@ -313,6 +322,7 @@ impl Other {
                 Reply::Interface(interface) => format!("gets the interface of {}", interface.name),
                 Reply::List(list) => format!("gets {} interfaces", list.len()),
                 Reply::Kept(calls) => super::keeping::shown(&calls),
+                Reply::Data(all) => shown_data(&all),
                 Reply::Status(status) => format!("is told {}", shown(&status)),
                 Reply::State(report) => super::placing::shown(&report),
                 other => format!("gets {other:?}"),

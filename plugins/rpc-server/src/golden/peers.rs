@@ -8,7 +8,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId};
 use farcall_call::Transmit;
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, CALLBACKS, PLACEMENT, RESUME, StateQuestion, kept};
+use farcall_wire::{Argument, Attribute, CALLBACKS, DATA, PLACEMENT, RESUME, StateQuestion, kept};
 
 use super::memory::Memory;
 use super::other::Other;
@@ -83,6 +83,9 @@ impl Peers {
         let lasting = words.iter().position(|word| *word == "lasting");
         if lasting.is_some() || words.contains(&"keeps") {
             self.lasting.0.push(RESUME.to_owned());
+        }
+        if words.contains(&"stays") {
+            self.lasting.0.push(DATA.to_owned());
         }
         if words.contains(&"places") {
             self.lasting.0.push(PLACEMENT.to_owned());

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ObjectId, Resources};
+use farcall_base::{CallId, DataId, ObjectId, Resources};
+use farcall_idl::data::DataKind;
+use farcall_idl::encode::contract_hash;
 use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
-    Argument, AskedResources, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute,
-    grant_attribute, resources_attribute, run_timeout_attribute, wants,
+    Argument, AskedResources, Attribute, DataStatus, HoldRequest, Keep, NOTICES, ON, Open,
+    callback_attribute, grant_attribute, lease_attribute, resources_attribute,
+    run_timeout_attribute, wants,
 };
 
 /// What an honest executable answers for the second parameter of `scale`.
@@ -49,12 +52,15 @@ fn asked_after(words: &[&str]) -> Option<AskedResources> {
 
 /// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS
 /// [durable]]
-/// [on OBJECT] [inside NUMBER] [asking RESOURCES] [granted NUMBER] [elsewhere]`.
+/// [on OBJECT] [inside NUMBER] [asking RESOURCES] [granted NUMBER] [elsewhere] [leased SECONDS]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
-    let mut contract = routine.map_or([0; 32], |routine| routine.contract);
+    let kind = DataKind::of_routine(words[0]);
+    let of_kind = kind.map_or([0; 32], |kind| contract_hash(&kind.interface()));
+    let mut contract = routine.map_or(of_kind, |routine| routine.contract);
     let is_elsewhere = words.contains(&"elsewhere");
-    let called = if is_elsewhere { words[0] } else { "m/none" }.to_owned();
+    let is_named = is_elsewhere || kind.is_some();
+    let called = if is_named { words[0] } else { "m/none" }.to_owned();
     let mut arguments = Vec::new();
     let mut wanted = None;
     let mut remaining_us = None;
@@ -71,6 +77,10 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
                 attributes.get_or_insert_with(Vec::new).push(grant_attribute(grant));
             }
             "elsewhere" => contract = [9; 32],
+            "leased" => {
+                let lease = Duration::from_secs(words.next().unwrap().parse().unwrap());
+                attributes.get_or_insert_with(Vec::new).push(lease_attribute(lease));
+            }
             "running" => {
                 let limit = Duration::from_millis(words.next().unwrap().parse().unwrap());
                 attributes.get_or_insert_with(Vec::new).push(run_timeout_attribute(limit));
@@ -144,8 +154,8 @@ pub fn callback(id: CallId, words: &[&str], around: Option<&Open>, named: CallId
     open
 }
 
-/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks,
-/// `s1,0,800` shared.
+/// `-` absent, `null`, `i7` an int, `l7` a long, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks,
+/// `s1,0,800` shared, `d7` data.
 pub fn argument(word: &str) -> Argument {
     let numbers =
         || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
@@ -153,10 +163,12 @@ pub fn argument(word: &str) -> Argument {
         b'-' => Argument::Absent,
         b'n' => Argument::Null,
         b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().as_slice().into()),
+        b'l' => Argument::Inline(word[1..].parse::<i64>().unwrap().to_ne_bytes().as_slice().into()),
         b'z' => Argument::Inline(vec![0; numbers()[0] as usize].into()),
         b'b' if word.len() == 1 => Argument::Blocks(None),
         b'b' => Argument::Blocks(Some(numbers()[0])),
         b's' => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),
+        b'd' => Argument::Data(DataId([numbers()[0] as u8; 16])),
         b'u' => Argument::Url(word[1..].to_owned()),
         b't' => Argument::Texts(vec![None; numbers()[0] as usize]),
         _ => panic!("no such argument: {word}"),
@@ -175,7 +187,22 @@ pub fn word(argument: &Argument) -> String {
         Argument::Blocks(None) => "b".to_owned(),
         Argument::Blocks(Some(bytes)) => format!("b{bytes}"),
         Argument::Shared(segment, offset, length) => format!("s{segment},{offset},{length}"),
+        Argument::Data(id) => format!("d{}", id.0[0]),
         other => format!("{other:?}"),
+    }
+}
+
+/// What a client is told of its data.
+pub fn shown_data(all: &[DataStatus]) -> String {
+    let shown = |one: &DataStatus| {
+        let extents = one.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let left = one.left_us.map_or(String::new(), |us| format!(" {} ms", us / 1000));
+        let DataStatus { id, state, kind, bytes, .. } = one;
+        format!("d{} {state:?} {kind}[{extents}] {bytes} bytes{left}", id.0[0])
+    };
+    match all {
+        [] => "is told of no data".to_owned(),
+        all => format!("is told of {}", all.iter().map(shown).collect::<Vec<_>>().join("; ")),
     }
 }
 

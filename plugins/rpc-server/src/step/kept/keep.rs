@@ -111,6 +111,10 @@ impl Server {
         if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
             return refused("its arrays are in memory that disappears with its client");
         }
+        let is_data = |argument: &Argument| matches!(argument, Argument::Data(_));
+        if keep.durable && open.arguments.iter().chain(open.wanted.iter().flatten()).any(is_data) {
+            return refused("it is to survive the server, and its data would not");
+        }
         if !self.has_feature(connection, RESUME) {
             return refused("its client cannot reconnect");
         }
