@@ -48,7 +48,7 @@ use farcall_link::{Link, QUEUE_BYTES, Received};
 use farcall_native::invoke::Slot;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CALLBACKS, CallResult, CallTimes, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
+    CALLBACKS, CallResult, CallTimes, DATA, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
     POLLED_CANCEL, Publication, Reply, Request, Role,
 };
 
@@ -98,7 +98,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         role: Role::Executable,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: vec![POLLED_CANCEL.to_owned(), CALLBACKS.to_owned()],
+        features: [POLLED_CANCEL, CALLBACKS, DATA].map(str::to_owned).to_vec(),
         limits,
         host: String::new(),
         principal: None,

@@ -307,6 +307,9 @@ impl Play {
             rest.contains(&"ahead"),
             self.memory.now,
         );
+        if rest.contains(&"stays") {
+            self.peers.comes_back(&["stays"]);
+        }
         self.peers.executable(connection, executable, !rest.contains(&"mute"));
         if rest.contains(&"ahead") {
             self.peers.takes_ahead(connection);

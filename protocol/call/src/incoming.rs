@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
-    Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESOURCES,
-    RESUME, RUN_TIMEOUT, Reply, Request, Resume, Window, decode_open, encode_result,
+    Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, LEASE, Notice, ON, Open,
+    RESOURCES, RESUME, RUN_TIMEOUT, Reply, Request, Resume, Window, decode_open, encode_result,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -16,7 +16,7 @@ use crate::event::{Event, Side};
 
 /// Critical attributes of an Open that owners of connections know; the first one, those that keep
 /// calls.
-const KNOWN_IN_OPEN: [&str; 5] = [KEEP, ON, CALLBACK, RUN_TIMEOUT, RESOURCES];
+const KNOWN_IN_OPEN: [&str; 6] = [KEEP, ON, CALLBACK, RUN_TIMEOUT, RESOURCES, LEASE];
 
 #[derive(Debug)]
 struct Call {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open, gives_up_attribute};
+use farcall_wire::{Argument, CallResult, CallTimes, DATA, InlineBytes, Open, gives_up_attribute};
 
 use crate::state::{Call, CallKey, FREE_BYTES, MemoryId, MemorySource, OwnMemory, PeerKind};
 use crate::step::calls::{check, files};
@@ -41,6 +41,10 @@ impl Server {
         let mut arguments = Vec::with_capacity(count);
         let mut wanted = Vec::with_capacity(count);
         let mut given_up = Vec::new();
+        let reads = shares
+            && self
+                .connection_of(executable)
+                .is_some_and(|connection| self.has_feature(connection, DATA));
         for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
         {
             let place = match self.lies(key, slot)? {
@@ -78,7 +82,10 @@ impl Server {
             let (argument, want) =
                 in_executables_terms(parameter, argument, want(call, slot), place);
             let given =
-                self.given_in_executables_terms(surroundings, key, slot, (executable, shares))?;
+                self.given_in_executables_terms(surroundings, key, slot, (executable, reads))?;
+            let is_apart = given.is_some() && !reads && want != Argument::Absent;
+            // One that does not know of data finds an argument and its result in one place.
+            let want = if is_apart { Argument::Blocks(None) } else { want };
             arguments.push(given.unwrap_or(argument));
             if let Argument::Shared(segment, ..) = &want
                 && self.state.calls.get(&key).is_some_and(|call| call.memory.stay(slot).is_some())
@@ -109,19 +116,19 @@ impl Server {
         })
     }
 
-    /// The value that a parameter was given: in memory, for an executable that shares some, if it lies
+    /// The value that a parameter was given: in memory, for an executable that reads it there, if it lies
     /// there in the parameter's order; otherwise through the connection.
     fn given_in_executables_terms(
         &mut self,
         surroundings: &mut dyn Surroundings,
         key: CallKey,
         slot: usize,
-        (executable, shares): (ExecutableId, bool),
+        (executable, reads): (ExecutableId, bool),
     ) -> Result<Option<Argument>> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let Some(value) = call.memory.given(slot) else { return Ok(None) };
         let is_whole = given_memory(call, slot as u16).is_some_and(|at| at.array.is_contiguous());
-        let is_shared = shares && is_whole;
+        let is_shared = reads && is_whole;
         let Some(memory) = value.memory().filter(|memory| is_shared && memory.identity != 0) else {
             return Ok(Some(Argument::Blocks(Some(value.bytes()))));
         };
