@@ -133,11 +133,6 @@ impl RawArgument {
         }
     }
 
-    /// `enum farcall_argument_kind`.
-    pub fn kind(&self) -> u32 {
-        self.kind
-    }
-
     /// `enum farcall_element`, of an array.
     pub fn element(&self) -> u32 {
         self.element

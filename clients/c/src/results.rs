@@ -18,7 +18,7 @@ use crate::error::ErrorObject;
 /// `farcall_results`.
 pub struct ResultsObject {
     routine: Routine,
-    outputs: Outputs,
+    pub(crate) outputs: Outputs,
     /// By parameter, the strings with a NUL behind them.
     texts: Vec<Vec<Option<Vec<u8>>>>,
     /// The name of the server, once somebody has asked for it.

@@ -117,6 +117,7 @@ impl DataKind {
             element_bytes,
             full_bytes: bytes,
             transfer_bytes: bytes,
+            is_given: true,
         }
     }
 }
@@ -136,6 +137,7 @@ fn plain(name: String, mode: Mode, element: ElementType, shape: Shape) -> Parame
         element,
         shape,
         when: None,
+        given: None,
         default: None,
         domain: None,
         constant: false,
