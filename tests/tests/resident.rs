@@ -105,7 +105,8 @@ fn results_stay_and_are_arguments_at_once(transport: Transport) {
     let letters = world.client.routine("resident/letters").unwrap();
     let letters = letters.call_with([("n", 9000.into())], &staying()).unwrap();
     let letters = data(letters.get("text").unwrap()).fetch(&CallOptions::default()).unwrap();
-    assert_eq!(letters.array::<u8>("value").unwrap(), vec![b'z'; 9000]);
+    let Output::Array(letters) = letters.get("value").unwrap() else { panic!("no array") };
+    assert_eq!(letters.packed(Order::Row).unwrap(), vec![b'z'; 9000]);
     // The routine itself decides how many there are.
     let some = world.client.routine("resident/some").unwrap();
     for count in [10, 2 * MANY] {

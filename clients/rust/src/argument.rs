@@ -93,8 +93,11 @@ pub struct Passed {
     /// What its caller calls the call.
     pub label: Option<Arc<str>>,
     /// Results that stay at the server, by parameter.
-    pub stays: Vec<(usize, DataId)>,
+    pub stays: Option<Box<StayIds>>,
 }
+
+/// The ids of results that stay, by parameter.
+pub struct StayIds(pub Vec<(usize, DataId)>);
 
 /// What a caller passes as NULL: the number of the parameter, and of an array of texts that of the
 /// text.
@@ -107,7 +110,12 @@ pub struct Null {
 impl Passed {
     /// The id under which a result stays, if it does.
     pub fn stay(&self, parameter: usize) -> Option<DataId> {
-        self.stays.iter().find(|(of, _)| *of == parameter).map(|(_, id)| *id)
+        self.stays.as_ref()?.0.iter().find(|(of, _)| *of == parameter).map(|(_, id)| *id)
+    }
+
+    /// Whether an argument is data.
+    pub fn has_data(&self) -> bool {
+        self.arguments.iter().any(|argument| matches!(argument, Argument::Data(_)))
     }
 
     /// All that is NULL.
@@ -135,7 +143,7 @@ impl Passed {
 
     /// Arguments that live for ever, or keep what they name.
     pub fn owned(arguments: Vec<Argument<'static>>) -> Passed {
-        Passed { arguments, destinations: Vec::new(), label: None, stays: Vec::new() }
+        Passed { arguments, destinations: Vec::new(), label: None, stays: None }
     }
 
     /// Arguments that are borrowed.
@@ -155,7 +163,7 @@ impl Passed {
         let destinations = unsafe {
             std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations)
         };
-        Passed { arguments, destinations, label: None, stays: Vec::new() }
+        Passed { arguments, destinations, label: None, stays: None }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
+use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Interface, Order, Parameter, Shape};
 use farcall_wire::{Argument as WireArgument, DATA, DataStatus, Reply, Request};
 
@@ -89,8 +90,12 @@ impl Data {
         let server = place.server.unwrap_or_else(|| client.view().home().clone());
         let patience = place.session.patience().max(options.timeout.unwrap_or_default());
         let at = (&server, place.session);
-        PendingCall::seek(client, at, self.0.id.as_call(), options, patience)
-            .map_err(|error| error.with("data", self.0.id))
+        PendingCall::seek(client, at, self.0.id.as_call(), options, patience).map_err(|error| {
+            match error.kind() {
+                ErrorKind::NotFound => not_found("fetch data", self.0.id, self.server()),
+                _ => error.with("data", self.0.id),
+            }
+        })
     }
 
     /// Deletes it now. Calls that have it already go on with it.
@@ -175,13 +180,20 @@ pub enum Stay {
     /// None.
     #[default]
     Nothing,
-    /// All arrays of numbers and characters for which no place was given.
+    /// All arrays of numbers and characters for which no place was given, but those that always have
+    /// one element: they are single numbers to most languages.
     All,
     /// Those of these parameters.
     These(Arc<[String]>),
 }
 
 impl Stay {
+    /// Whether any results may stay.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        !matches!(self, Stay::Nothing)
+    }
+
     /// Names the results of a call that stay.
     pub(crate) fn results(
         &self,
@@ -204,7 +216,7 @@ impl Stay {
                 Some(_) if has_place(index) && is_named => {
                     return Err(wrong(parameter, "a result cannot stay and go to an array"));
                 }
-                Some(kind) if !has_place(index) => {
+                Some(kind) if !has_place(index) && (is_named || !is_single(parameter)) => {
                     all.push((index, Data::new(client, kind)));
                 }
                 None if is_named => {
@@ -337,12 +349,8 @@ impl Client {
     /// # Errors
     /// `NotFound`, `TimedOut`, `ConnectionLost`.
     pub fn data_of(&self, id: DataId) -> Result<Data> {
-        let found = self.ask_data(vec![id])?.pop().ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "find data", "the server has no such data")
-                .with("data", id)
-                .with("server", self.address())
-                .fix("`farcall data` lists yours")
-        })?;
+        let found = self.ask_data(vec![id])?.pop();
+        let found = found.ok_or_else(|| not_found("find data", id, self.address()))?;
         let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
         let session = self.session().clone();
         let data = Data(Arc::new(Inner {
@@ -387,6 +395,13 @@ impl Client {
     }
 }
 
+fn not_found(operation: &'static str, id: DataId, server: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::NotFound, operation, "the server has no such data")
+        .with("data", id)
+        .with("server", server)
+        .fix("put it again: it was deleted, or its lease is over; `farcall data` lists yours")
+}
+
 /// Which storage order an array has that lies so.
 fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
     let mut step = None;
@@ -404,6 +419,12 @@ fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
 /// Whether a parameter is an array, as data is.
 pub(crate) fn is_array(parameter: &Parameter) -> bool {
     matches!(parameter.shape, Shape::Array { .. })
+}
+
+/// Whether a parameter always has one element.
+fn is_single(parameter: &Parameter) -> bool {
+    let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
+    dimensions.iter().all(|dimension| dimension.size == Expression::Integer(1))
 }
 
 /// For how long data stays.

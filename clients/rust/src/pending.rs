@@ -2,23 +2,21 @@
 
 mod farmed;
 mod news;
+mod staying;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
-use farcall_idl::interface::Mode;
-use farcall_idl::layout::ParameterLayout;
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_peer::Audience;
 use farcall_wire::Failure;
 
-use crate::argument::{Argument, Destination, Null, Passed};
+use crate::argument::{Null, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
-use crate::data::{self, Data};
-use crate::marshal::Prepared;
-use crate::results::{Output, Outputs};
+use crate::data;
+use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{
     CallbackTimes, Conditions, PlacedAs, Session, Special, Told, Transfer, earlier,
@@ -26,6 +24,7 @@ use crate::session::{
 use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
 pub(crate) use farmed::Farmed;
 pub use news::News;
+use staying::Staying;
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
@@ -66,29 +65,6 @@ fn conditions(
     }
 }
 
-/// Whether an array was given that a result goes to.
-fn has_place(contract: &Contract, passed: &Passed, index: usize) -> bool {
-    let is_destination =
-        matches!(passed.destinations.get(index), Some(Destination::Into(_) | Destination::InPlace));
-    let is_output = contract.interface.parameters[index].mode == Mode::Out;
-    is_destination || (is_output && matches!(passed.arguments[index], Argument::Array(_)))
-}
-
-/// The extents of results that stay are known before the call has ended, unless the routine decides
-/// them.
-fn tell_extents(contract: &Contract, passed: &Passed, stays: &[(usize, Data)]) -> Result<()> {
-    if contract.sizer.results_decide() {
-        return Ok(());
-    }
-    let values = Prepared::values(contract, &passed.arguments, Bytes(u64::MAX))?;
-    for (index, data) in stays {
-        if let ParameterLayout::Array(array) = &values.layout.parameters[*index] {
-            data.has_extents(array.dimensions.iter().map(|dimension| dimension.count).collect());
-        }
-    }
-    Ok(())
-}
-
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits
 /// for nothing: the call's arrays are not used any more.
 pub struct PendingCall {
@@ -112,8 +88,8 @@ pub struct PendingCall {
     refused: Option<Failure>,
     /// What was passed as NULL.
     nulls: Vec<Null>,
-    /// Its results that stay, by parameter.
-    stays: Vec<(usize, Data)>,
+    /// Its results that stay.
+    stays: Option<Box<Staying>>,
 }
 
 impl PendingCall {
@@ -131,19 +107,22 @@ impl PendingCall {
             passed.label = options.label.clone();
         }
         contract.fill_left_out(&mut passed.arguments);
-        let at_data = data::server_of(&passed.arguments)?;
-        let bound;
-        let mut options = options;
-        if at_data.is_some() && options.at.is_none() {
-            bound = CallOptions { at: at_data, ..options.clone() };
-            options = &bound;
+        if options.stay.is_any() || passed.has_data() {
+            return PendingCall::open_beside_data(client, contract, passed, options, wait, farmed);
         }
-        let has_place = |index| has_place(contract, &passed, index);
-        let stays = options.stay.results(&client, &contract.interface, has_place)?;
-        if !stays.is_empty() {
-            passed.stays = stays.iter().map(|(index, data)| (*index, data.id())).collect();
-            tell_extents(contract, &passed, &stays)?;
-        }
+        PendingCall::open_passed(client, contract, passed, options, wait, farmed)
+    }
+
+    /// Opens a call whose arguments are complete.
+    #[inline]
+    fn open_passed(
+        client: Client,
+        contract: &Arc<Contract>,
+        passed: Passed,
+        options: &CallOptions,
+        wait: Option<Duration>,
+        farmed: Option<Farmed>,
+    ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
         let conditions = conditions(options, audience_of(options, &farmed), deadline, keep);
@@ -172,12 +151,11 @@ impl PendingCall {
             id: keep.map(|(id, _)| id),
             refused: None,
             nulls,
-            stays,
+            stays: None,
         };
         if place.is_some() || call.client.view().is_plural() {
             call.begins(place);
         }
-        call.data_is_made_here();
         Ok(Some(call))
     }
 
@@ -228,37 +206,13 @@ impl PendingCall {
             id: Some(id),
             refused: None,
             nulls: Vec::new(),
-            stays: Vec::new(),
+            stays: None,
         };
         if !Arc::ptr_eq(server, call.client.view().home()) {
             let placed = Some(Placed::bound(server.clone()));
             call.goes_to(Place { session, placed }, false);
         }
         Ok(call)
-    }
-
-    /// A result that stays at the server ([`CallOptions::stay`]): an argument for other calls at once,
-    /// which wait for it there. `None` for a result that does not stay.
-    pub fn data(&self, parameter: usize) -> Option<&Data> {
-        self.stays.iter().find(|(of, _)| *of == parameter).map(|(_, data)| data)
-    }
-
-    /// Its data is where it goes.
-    pub(crate) fn data_is_made_here(&self) {
-        let server = self.placed.as_ref().map(|placed| placed.server.clone());
-        self.stays.iter().for_each(|(_, data)| data.is_made_at(&self.session, server.clone()));
-    }
-
-    /// Its results that stayed are data.
-    pub(crate) fn with_data(&self, mut outputs: Outputs) -> Outputs {
-        for (index, data) in &self.stays {
-            let output = &mut outputs.outputs[*index];
-            if let Output::Stayed(extents) = output {
-                data.has_extents(extents.to_vec());
-                *output = Output::Data(data.clone());
-            }
-        }
-        outputs
     }
 
     /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that
@@ -373,7 +327,6 @@ impl PendingCall {
                     self.client.forget(&self.contract);
                 }
                 match outcome {
-                    Ok(outputs) if self.stays.is_empty() => Ok(Some(outputs)),
                     Ok(outputs) => Ok(Some(self.with_data(outputs))),
                     Err(error) => Err(self.with_nulls(error)),
                 }

@@ -18,18 +18,20 @@ FARCALL_PARAMETER_CALLBACK = 5, FARCALL_PARAMETER_TEXTS = 6 };
 enum farcall_argument_kind { FARCALL_UNSET = 0, FARCALL_INTEGER = 1, FARCALL_REAL = 2,
 FARCALL_COMPLEX = 3, FARCALL_RAW = 4, FARCALL_TEXT = 5, FARCALL_TEXTS = 6, FARCALL_NULL = 7,
 FARCALL_ARRAY = 8, FARCALL_FUNCTION = 9, FARCALL_CALLBACK = 10, FARCALL_URL = 11, FARCALL_PROCEDURE
-= 12 };
+= 12, FARCALL_DATA = 13 };
 enum farcall_destination { FARCALL_NEW = 0, FARCALL_IN_PLACE = 1, FARCALL_INTO = 2 };
 enum farcall_wanted { FARCALL_WANT_PROGRESS = 1, FARCALL_WANT_OUTPUT = 2 };
 enum farcall_news_kind { FARCALL_NEWS_QUEUED = 1, FARCALL_NEWS_STARTED = 2, FARCALL_NEWS_PROGRESS =
 3, FARCALL_NEWS_STDOUT = 4, FARCALL_NEWS_STDERR = 5, FARCALL_NEWS_OVER = 6, FARCALL_NEWS_KEPT = 7 };
 enum farcall_result_kind { FARCALL_RESULT_NONE = 0, FARCALL_RESULT_NULL = 1, FARCALL_RESULT_ARRAY =
-2, FARCALL_RESULT_WRITTEN = 3, FARCALL_RESULT_TEXT = 4, FARCALL_RESULT_TEXTS = 5 };
+2, FARCALL_RESULT_WRITTEN = 3, FARCALL_RESULT_TEXT = 4, FARCALL_RESULT_TEXTS = 5,
+FARCALL_RESULT_DATA = 6 };
 typedef struct farcall_client farcall_client;
 typedef struct farcall_server farcall_server;
 typedef struct farcall_routine farcall_routine;
 typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results;
+typedef struct farcall_data farcall_data;
 typedef struct farcall_memory farcall_memory;
 typedef struct farcall_hold farcall_hold;
 typedef struct farcall_error farcall_error;
@@ -94,8 +96,8 @@ farcall_callback callback; } value; void *data; int64_t rank; const uint64_t *sh
 *into_shape; const int64_t *into_strides; uint64_t reserved[4]; } farcall_argument;
 typedef struct farcall_call_options { size_t size; double timeout_seconds; uint32_t announced;
 uint32_t wanted; const unsigned char *on; double keep_seconds; uint32_t durable; uint32_t ranks;
-const char *label; double run_timeout_seconds; const char *resources; const char *at; }
-farcall_call_options;
+const char *label; double run_timeout_seconds; const char *resources; const char *at; const char
+*stay; double lease_seconds; } farcall_call_options;
 typedef struct farcall_hold_options { size_t size; double lease_seconds; double start_seconds;
 uint32_t detached; uint32_t ranks; const char *resources; } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count, const
@@ -140,6 +142,24 @@ int farcall_forget(farcall_client *client, const char *id, farcall_error **error
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 int farcall_kept_by_server( farcall_client *client, char **json, char **silent, farcall_error
 **error);
+int farcall_put(const farcall_client *client, const farcall_argument *array, const
+farcall_call_options *options, farcall_data **data, farcall_error **error);
+int farcall_find_data( const farcall_client *client, const char *id, farcall_data **data,
+farcall_error **error);
+int farcall_data_list(const farcall_client *client, char **json, farcall_error **error);
+int farcall_call_data( const farcall_call *call, size_t parameter, farcall_data **data,
+farcall_error **error);
+int farcall_results_data( const farcall_results *results, size_t parameter, farcall_data **data,
+farcall_error **error);
+int farcall_data_fetch(const farcall_data *data, const farcall_call_options *options,
+farcall_routine **routine, farcall_call **call, farcall_error **error);
+int farcall_data_id(const farcall_data *data, char *id);
+uint32_t farcall_data_element(const farcall_data *data);
+size_t farcall_data_rank(const farcall_data *data);
+const uint64_t *farcall_data_extents(const farcall_data *data);
+int farcall_data_delete(const farcall_data *data, farcall_error **error);
+void farcall_data_leave(const farcall_data *data);
+void farcall_data_free(farcall_data *data);
 typedef struct farcall_publish_options { size_t size; const char *source; double timeout_seconds;
 uint32_t stay; uint32_t reserved; const char *known_as; } farcall_publish_options;
 int farcall_publish(farcall_client *client, const char *file, const farcall_publish_options

@@ -96,7 +96,7 @@ impl Call {
         used: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Arc<Prepared>)> {
         let Conditions { wants, copied, special, .. } = &self.conditions;
-        if special.is_some() || *copied || *wants != 0 || !self.passed.stays.is_empty() {
+        if special.is_some() || *copied || *wants != 0 || self.passed.stays.is_some() {
             return None;
         }
         let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;

@@ -135,7 +135,7 @@ impl Other {
                     "data" => Request::Data(ids),
                     _ => Request::DeleteData(ids),
                 };
-                drop(self.machine.request(&request).unwrap());
+                self.machine.request(&request).unwrap();
             }
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {
