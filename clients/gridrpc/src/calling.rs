@@ -178,7 +178,7 @@ impl<'w> Bound<'w> {
             return unsafe { self.routine.start_borrowed(arguments, destinations, &self.options) };
         }
         // SAFETY: as above.
-        unsafe { self.open(arguments, destinations) }
+        unsafe { self.open(arguments, destinations) }?.ok_or_else(never_started)
     }
 
     /// Starts a call. What does not leave at once leaves while somebody waits for it.
@@ -189,13 +189,9 @@ impl<'w> Bound<'w> {
         &self,
         arguments: Vec<Argument<'_>>,
         destinations: Vec<Destination<'_>>,
-    ) -> farcall_client::Result<PendingCall> {
+    ) -> farcall_client::Result<Option<PendingCall>> {
         // SAFETY: the caller's promise.
-        let started = unsafe {
-            self.routine.start_within(arguments, destinations, &self.options, Duration::MAX)
-        }?;
-        started
-            .ok_or_else(|| Error::internal("start a call", "the wait for a free place ended early"))
+        unsafe { self.routine.start_within(arguments, destinations, &self.options, Duration::MAX) }
     }
 
     /// Waits until the arguments have left, or the call is over; not where they need not have left.
@@ -218,6 +214,11 @@ impl<'w> Bound<'w> {
             }
         }
     }
+}
+
+#[cold]
+fn never_started() -> Error {
+    Error::internal("start a call", "the wait for a free place ended early")
 }
 
 /// What GridRPC has otherwise than the native call.
@@ -264,15 +265,15 @@ impl Bound<'_> {
     }
 
     /// Waits for the end of a call, prints what its routine prints, and looks after its times.
-    fn finish(&self, mut pending: PendingCall, watch: Option<Watch>) -> Outcome<Outputs> {
+    fn finish(&self, pending: &mut PendingCall, watch: Option<Watch>) -> Outcome<Outputs> {
         let failed = |error| self.failed(error);
         let Some(mut watch) = watch else {
-            return if self.options.output { printing(pending) } else { pending.wait() }
+            return if self.options.output { printing(pending) } else { pending.wait_in_place() }
                 .map_err(failed);
         };
         loop {
             let outcome = if self.options.output {
-                let passed = pass_on(&mut pending, Some(LOOK)).map_err(failed)?;
+                let passed = pass_on(pending, Some(LOOK)).map_err(failed)?;
                 if passed != Passed::Nothing { Ok(None) } else { pending.wait_for(Duration::ZERO) }
             } else {
                 pending.wait_for(LOOK)
@@ -280,7 +281,7 @@ impl Bound<'_> {
             if let Some(outputs) = outcome.map_err(failed)? {
                 return Ok(outputs);
             }
-            if let Some(words) = watch.late(&pending) {
+            if let Some(words) = watch.late(pending) {
                 return Err(self.too_late(words));
             }
         }
@@ -322,14 +323,16 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(next) }?;
     // SAFETY: as above.
     let started = unsafe { bound.open(arguments, destinations) };
-    let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
+    // In place: calls under way are large.
+    let mut started = started.map_err(|error| bound.failed(error).in_sending(true))?;
+    let pending = started.as_mut().ok_or_else(|| bound.failed(never_started()))?;
     let number = pending.number();
     let name = &bound.handle.name;
     bound.connection.log.write(|| format!("call {number} of {name} begins"));
     let measured = MeasuredCall::begun(begun);
     let mut known = wanted.context.sessions.enter(&bound.connection, number, measured)?;
     let mut watch = bound.attributes.limits().watch(begun);
-    let sent = !wanted.classic || bound.see_off(&mut pending, watch.as_mut())?;
+    let sent = !wanted.classic || bound.see_off(pending, watch.as_mut())?;
     let outcome = bound.finish(pending, watch);
     if outcome.is_err() {
         // It may have run.

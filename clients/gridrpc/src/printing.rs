@@ -5,9 +5,9 @@ use std::time::Duration;
 use farcall_client::{News, Outputs, PendingCall, print_output};
 
 /// Waits for the end of a call, and prints what its routine prints.
-pub fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
-    while pass_on(&mut pending, None)? != Passed::Nothing {}
-    pending.wait()
+pub fn printing(pending: &mut PendingCall) -> farcall_client::Result<Outputs> {
+    while pass_on(pending, None)? != Passed::Nothing {}
+    pending.wait_in_place()
 }
 
 /// What came of a running call.

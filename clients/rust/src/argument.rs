@@ -4,8 +4,6 @@ pub mod short;
 
 use std::sync::Arc;
 
-use farcall_base::DataId;
-
 use crate::array::{Array, ArrayMut, View};
 use crate::callback::Callback;
 use crate::data::Data;
@@ -92,12 +90,7 @@ pub struct Passed {
     pub destinations: Vec<Destination<'static>>,
     /// What its caller calls the call.
     pub label: Option<Arc<str>>,
-    /// Results that stay at the server, by parameter.
-    pub stays: Option<Box<StayIds>>,
 }
-
-/// The ids of results that stay, by parameter.
-pub struct StayIds(pub Vec<(usize, DataId)>);
 
 /// What a caller passes as NULL: the number of the parameter, and of an array of texts that of the
 /// text.
@@ -108,11 +101,6 @@ pub struct Null {
 }
 
 impl Passed {
-    /// The id under which a result stays, if it does.
-    pub fn stay(&self, parameter: usize) -> Option<DataId> {
-        self.stays.as_ref()?.0.iter().find(|(of, _)| *of == parameter).map(|(_, id)| *id)
-    }
-
     /// Whether an argument is data.
     pub fn has_data(&self) -> bool {
         self.arguments.iter().any(|argument| matches!(argument, Argument::Data(_)))
@@ -143,7 +131,7 @@ impl Passed {
 
     /// Arguments that live for ever, or keep what they name.
     pub fn owned(arguments: Vec<Argument<'static>>) -> Passed {
-        Passed { arguments, destinations: Vec::new(), label: None, stays: None }
+        Passed { arguments, destinations: Vec::new(), label: None }
     }
 
     /// Arguments that are borrowed.
@@ -163,7 +151,7 @@ impl Passed {
         let destinations = unsafe {
             std::mem::transmute::<Vec<Destination<'_>>, Vec<Destination<'static>>>(destinations)
         };
-        Passed { arguments, destinations, label: None, stays: None }
+        Passed { arguments, destinations, label: None }
     }
 }
 

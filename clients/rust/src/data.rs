@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
@@ -425,11 +424,6 @@ pub(crate) fn is_array(parameter: &Parameter) -> bool {
 fn is_single(parameter: &Parameter) -> bool {
     let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
     dimensions.iter().all(|dimension| dimension.size == Expression::Integer(1))
-}
-
-/// For how long data stays.
-pub(crate) fn lease_of(options: &CallOptions) -> Option<Duration> {
-    options.lease.filter(|lease| !lease.is_zero())
 }
 
 /// The id of data, as a message names it.

@@ -12,7 +12,7 @@ mod views;
 
 use std::sync::{Arc, Weak};
 
-use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_base::{Bytes, DataId, Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_link::memory::Region;
@@ -183,8 +183,8 @@ pub trait Memory {
 pub fn marshal(
     contract: &Contract,
     passed: &Passed,
-    limit: Bytes,
-    slots: Slots,
+    stays: &[(usize, DataId)],
+    (limit, slots): (Bytes, Slots),
     memory: &mut dyn Memory,
 ) -> Result<Marshalled> {
     let interface = &*contract.interface;
@@ -198,7 +198,9 @@ pub fn marshal(
         }
         let of = &layout.parameters[index];
         let mode = of.mode(parameter);
-        let mut one = One { call: &mut call, memory, index, parameter, mode, interface, passed };
+        let stay = stays.iter().find(|(of, _)| *of == index).map(|(_, id)| *id);
+        let call = &mut call;
+        let mut one = One { call, memory, index, parameter, mode, interface, passed, stay };
         one.marshal(of, &arguments[index], values.bytes[index].take())?;
     }
     Ok(call)
@@ -263,6 +265,8 @@ struct One<'a> {
     mode: Mode,
     interface: &'a Interface,
     passed: &'a Passed,
+    /// The id under which its result stays.
+    stay: Option<DataId>,
 }
 
 impl<'a> One<'a> {
@@ -328,7 +332,7 @@ impl<'a> One<'a> {
             return Ok(());
         }
         let short = array.transfer_bytes <= INLINE_MAX;
-        if let Some(id) = self.passed.stay(self.index) {
+        if let Some(id) = self.stay {
             self.want(WireArgument::Data(id));
             return self.only_send(array, argument, bytes);
         }

@@ -15,11 +15,10 @@ use farcall_wire::Failure;
 use crate::argument::{Null, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
-use crate::data;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{
-    CallbackTimes, Conditions, PlacedAs, Session, Special, Told, Transfer, earlier,
+    CallbackTimes, Conditions, PlacedAs, Session, Special, Stays, Told, Transfer, earlier,
 };
 use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
 pub(crate) use farmed::Farmed;
@@ -47,13 +46,13 @@ fn conditions(
     announced: Audience,
     deadline: Option<Instant>,
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
+    stays: Option<Stays>,
 ) -> Conditions {
     let CallOptions { run_timeout, on, ranks, resources, .. } = *options;
     let resources = Some(resources).filter(|resources| !resources.is_empty());
-    let lease = data::lease_of(options);
-    let is_bounded = run_timeout.is_some() || lease.is_some();
-    let asks_for_more = is_bounded || on.is_some() || ranks != 0 || resources.is_some();
-    let special = || Special { run_timeout, keep, on, ranks, resources, lease, within: None };
+    let goes_on = keep.is_some() || stays.is_some();
+    let asks_for_more = run_timeout.is_some() || on.is_some() || ranks != 0 || resources.is_some();
+    let special = || Special { run_timeout, keep, on, ranks, resources, stays, within: None };
     Conditions {
         deadline,
         announced,
@@ -61,8 +60,13 @@ fn conditions(
         copied: options.copied,
         placed: PlacedAs::Nowhere,
         grant: 0,
-        special: (keep.is_some() || asks_for_more).then(|| Box::new(special())),
+        special: (goes_on || asks_for_more).then(|| Box::new(special())),
     }
+}
+
+#[cold]
+fn early_end() -> Error {
+    Error::internal("wait for a call", "a wait without a time limit ended early")
 }
 
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits
@@ -108,9 +112,15 @@ impl PendingCall {
         }
         contract.fill_left_out(&mut passed.arguments);
         if options.stay.is_any() || passed.has_data() {
-            return PendingCall::open_beside_data(client, contract, passed, options, wait, farmed);
+            return PendingCall::open_beside_data(
+                client,
+                contract,
+                passed,
+                options,
+                (wait, farmed),
+            );
         }
-        PendingCall::open_passed(client, contract, passed, options, wait, farmed)
+        PendingCall::open_passed(client, contract, passed, options, (wait, farmed), None)
     }
 
     /// Opens a call whose arguments are complete.
@@ -120,12 +130,13 @@ impl PendingCall {
         contract: &Arc<Contract>,
         passed: Passed,
         options: &CallOptions,
-        wait: Option<Duration>,
-        farmed: Option<Farmed>,
+        (wait, farmed): (Option<Duration>, Option<Farmed>),
+        stays: Option<Stays>,
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
-        let conditions = conditions(options, audience_of(options, &farmed), deadline, keep);
+        let audience = audience_of(options, &farmed);
+        let conditions = conditions(options, audience, deadline, keep, stays);
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
         let room = farmed.map_or(wait, |farmed| Some(farmed.room));
@@ -187,7 +198,8 @@ impl PendingCall {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
         let keep = Some((id, None));
-        let conditions = conditions(options, audience_of(options, &None), deadline, keep);
+        let audience = audience_of(options, &None);
+        let conditions = conditions(options, audience, deadline, keep, None);
         let until = earlier(deadline, now.checked_add(patience));
         let late = || {
             Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)
@@ -436,10 +448,20 @@ impl PendingCall {
     /// # Errors
     /// Whatever became of the call.
     pub fn wait(mut self) -> Result<Outputs> {
-        let outputs = self.collect(None)?;
-        outputs.ok_or_else(|| {
-            Error::internal("wait for a call", "a wait without a time limit ended early")
-        })
+        self.wait_in_place()
+    }
+
+    /// The same, of a call that is dropped later: it is not moved.
+    ///
+    /// # Errors
+    /// As [`PendingCall::wait`].
+    #[inline]
+    pub fn wait_in_place(&mut self) -> Result<Outputs> {
+        match self.collect(None) {
+            Ok(Some(outputs)) => Ok(outputs),
+            Ok(None) => Err(early_end()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks the server to end the call; its outcome is still to be collected.

@@ -188,7 +188,11 @@ impl Routine {
     ) -> Result<Outputs> {
         // SAFETY: the arrays are borrowed until this returns, which it does when the call is over.
         let passed = unsafe { Passed::borrowed(arguments, destinations) };
-        self.open(passed, options)?.wait()
+        let client = self.client.clone();
+        match &mut PendingCall::open(client, &self.contract, passed, options, None, None)? {
+            Some(call) => call.wait_in_place(),
+            None => Err(never_opened()),
+        }
     }
 
     /// Starts a call with named arguments, while the program goes on. Its arrays are kept by the
@@ -271,6 +275,11 @@ impl Routine {
     fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {
         let opened =
             PendingCall::open(self.client.clone(), &self.contract, passed, options, None, None)?;
-        opened.ok_or_else(|| Error::internal("call", "the wait for a free place ended early"))
+        opened.ok_or_else(never_opened)
     }
+}
+
+#[cold]
+fn never_opened() -> Error {
+    Error::internal("call", "the wait for a free place ended early")
 }

@@ -50,7 +50,7 @@ use farcall_wire::{Hello, HelloLimits};
 
 pub use callbacks::CallbackTimes;
 pub use calls::Told;
-pub use conditions::{Conditions, PlacedAs, Special};
+pub use conditions::{Conditions, PlacedAs, Special, Stays};
 use dropped::DroppedData;
 use ending::{closed, forked};
 use events::{Events, Registration};

@@ -8,12 +8,13 @@ use farcall_idl::interface::Mode;
 use farcall_idl::layout::ParameterLayout;
 
 use super::{Farmed, PendingCall};
-use crate::argument::{Argument, Destination, Passed, StayIds};
+use crate::argument::{Argument, Destination, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::data::{self, Data};
 use crate::marshal::Prepared;
 use crate::results::{Output, Outputs};
+use crate::session::Stays;
 
 /// The results of a call that stay, by parameter.
 pub(super) struct Staying(Vec<(usize, Data)>);
@@ -25,21 +26,21 @@ impl PendingCall {
     pub(super) fn open_beside_data(
         client: Client,
         contract: &Arc<Contract>,
-        mut passed: Passed,
+        passed: Passed,
         options: &CallOptions,
-        wait: Option<Duration>,
-        farmed: Option<Farmed>,
+        waits: (Option<Duration>, Option<Farmed>),
     ) -> Result<Option<PendingCall>> {
         let at_data = data::server_of(&passed.arguments)?;
         let bound = CallOptions { at: options.at.clone().or(at_data), ..options.clone() };
         let has_place = |index| has_place(contract, &passed, index);
         let stays = bound.stay.results(&client, &contract.interface, has_place)?;
-        if !stays.is_empty() {
-            let ids = stays.iter().map(|(index, data)| (*index, data.id())).collect();
+        let ids: Vec<_> = stays.iter().map(|(index, data)| (*index, data.id())).collect();
+        if !ids.is_empty() {
             tell_extents(contract, &passed, &stays)?;
-            passed.stays = Some(Box::new(StayIds(ids)));
         }
-        let opened = PendingCall::open_passed(client, contract, passed, &bound, wait, farmed)?;
+        let lease = options.lease.filter(|lease| !lease.is_zero());
+        let named = (!ids.is_empty()).then_some(Stays { ids, lease });
+        let opened = PendingCall::open_passed(client, contract, passed, &bound, waits, named)?;
         Ok(opened.map(|mut call| {
             call.stays = Some(Box::new(Staying(stays)));
             call.data_is_made_here();

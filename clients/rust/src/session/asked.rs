@@ -96,7 +96,7 @@ impl Call {
         used: impl FnOnce() -> Vec<u8>,
     ) -> Option<(Vec<u8>, Arc<Prepared>)> {
         let Conditions { wants, copied, special, .. } = &self.conditions;
-        if special.is_some() || *copied || *wants != 0 || self.passed.stays.is_some() {
+        if special.is_some() || *copied || *wants != 0 {
             return None;
         }
         let prepared = Prepared::short(&self.contract, &self.passed.arguments, limit)?;
@@ -140,7 +140,7 @@ impl Call {
             let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
             let run_timeout = special.run_timeout.map(run_timeout_attribute);
             let resources = special.resources.map(resources_attribute);
-            let lease = special.lease.map(lease_attribute);
+            let lease = special.stays.as_ref().and_then(|stays| stays.lease).map(lease_attribute);
             let special = [on, keep, note, ranks, lease, run_timeout, resources];
             all.extend(special.into_iter().flatten());
         }

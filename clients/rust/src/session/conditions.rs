@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, ObjectId, Resources};
+use farcall_base::{CallId, DataId, ObjectId, Resources};
 use farcall_peer::Audience;
 use farcall_wire::{Keep, wants};
 
@@ -37,6 +37,15 @@ pub struct Conditions {
     pub special: Option<Box<Special>>,
 }
 
+/// Results that stay at the server.
+#[derive(Clone, Debug)]
+pub struct Stays {
+    /// Their ids, by parameter.
+    pub ids: Vec<(usize, DataId)>,
+    /// For how long they stay without us.
+    pub lease: Option<Duration>,
+}
+
 /// What few calls ask for.
 #[derive(Clone, Debug, Default)]
 pub struct Special {
@@ -50,8 +59,8 @@ pub struct Special {
     pub ranks: u32,
     /// What it is given, where that is asked for.
     pub resources: Option<Resources>,
-    /// For how long its data stays without us.
-    pub lease: Option<Duration>,
+    /// Results that stay at the server.
+    pub stays: Option<Stays>,
     /// The call inside whose function it is made: [`super::Session::open`] finds that out.
     pub within: Option<CallId>,
 }
@@ -70,6 +79,12 @@ impl Conditions {
     #[inline]
     pub fn special_mut(&mut self) -> &mut Special {
         self.special.get_or_insert_default()
+    }
+
+    /// The ids of results that stay, by parameter.
+    pub fn stays(&self) -> &[(usize, DataId)] {
+        let stays = self.special().and_then(|special| special.stays.as_ref());
+        stays.map_or(&[], |stays| stays.ids.as_slice())
     }
 
     /// Its id, if others know it.

@@ -83,8 +83,13 @@ impl InFlight {
             // The server answers as it does to any call.
             let slots = Slots::default();
             let limit = prepared.limit();
-            *self =
-                InFlight::new(marshal(&call.contract, &call.passed, limit, slots, &mut Unshared)?);
+            *self = InFlight::new(marshal(
+                &call.contract,
+                &call.passed,
+                &[],
+                (limit, slots),
+                &mut Unshared,
+            )?);
         }
         self.long_mut().map_or(Ok(()), |flight| flight.prepare_results(&call.contract, result))
     }

@@ -142,7 +142,8 @@ impl Opening<'_> {
             copy_arrays(&call.contract, &mut call.passed, limit)?;
         }
         let slots = std::mem::take(&mut self.program.slots);
-        let mut data = marshal(&call.contract, &call.passed, limit, slots, self)?;
+        let stays = call.conditions.stays();
+        let mut data = marshal(&call.contract, &call.passed, stays, (limit, slots), self)?;
         call.clock = begun.map(|begun| CallClock::new(begun, begun.elapsed()));
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;

@@ -24,22 +24,34 @@ impl<A: Application> Caller<A> {
         id: Option<CallId>,
         terms: Terms,
     ) -> Result<()> {
-        self.open_made(Made { number, call, terms, attempts_left: ATTEMPTS_MAX, id })
+        self.begin(number, call, id, (terms, ATTEMPTS_MAX))
     }
 
-    pub(super) fn open_made(&mut self, mut made: Made<A>) -> Result<()> {
-        let id = made.id.unwrap_or_else(|| CallId(self.random.bytes16()));
-        let (channel, transfer) =
-            self.application.open(&mut made.call, id, &mut self.connection)?;
-        if made.terms.has_news {
-            self.news.expect(made.number);
+    pub(super) fn open_made(&mut self, made: Made<A>) -> Result<()> {
+        let Made { number, call, terms, attempts_left, id } = made;
+        self.begin(number, call, id, (terms, attempts_left))
+    }
+
+    #[inline]
+    fn begin(
+        &mut self,
+        number: u64,
+        mut call: A::Call,
+        given: Option<CallId>,
+        (terms, attempts_left): (Terms, u8),
+    ) -> Result<()> {
+        let id = given.unwrap_or_else(|| CallId(self.random.bytes16()));
+        let (channel, transfer) = self.application.open(&mut call, id, &mut self.connection)?;
+        if terms.has_news {
+            self.news.expect(number);
         }
-        if made.terms.passes_functions {
+        if terms.passes_functions {
             self.callbacks.expect(id, channel);
         }
-        self.outcomes.begin(made.number, channel);
+        self.outcomes.begin(number, channel);
         // Nothing of it has left, or of what was opened before: at least one more byte must.
-        let is_idempotent = made.terms.is_idempotent;
+        let is_idempotent = terms.is_idempotent;
+        let made = Made { number, call, terms, attempts_left, id: given };
         let mut call = OpenCall::new(id, made, transfer);
         call.sent_at = self.bytes_made + 1;
         call.known = Known { is_idempotent, is_ours: true, ..Known::default() };
