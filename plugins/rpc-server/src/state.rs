@@ -169,6 +169,7 @@ impl State {
             ("lines of waiting calls", waiting || !self.queue.is_empty()),
             ("processors", self.queue.processors.used() != self.processors_taken()),
             ("pools without executables", empty),
+            ("data that nobody waits for", self.kept.data.is_forgotten()),
             ("objects that nobody can end", self.objects.forgotten()),
         ];
         tables.into_iter().filter(|(_, leaks)| *leaks).map(|(name, _)| name).collect()

@@ -428,6 +428,7 @@ impl Peers {
         for executable in &self.starting {
             must.push(format!("start-ok {executable}{}", if self.forging { " ahead" } else { "" }));
             must.push(format!("start-ok {executable} tcp"));
+            must.push(format!("start-ok {executable} stays"));
             may.push(format!("start-failed {executable} no"));
         }
         for other in self.others.values() {

@@ -63,7 +63,8 @@ impl Chat {
     fn connect(&mut self) -> u64 {
         self.connected += 1;
         let user = if self.connected.is_multiple_of(3) { " eve" } else { "" };
-        self.happen(&format!("connect {}{user} calls-back", self.connected));
+        let keeps = if self.connected.is_multiple_of(2) { " stays keeps" } else { " stays" };
+        self.happen(&format!("connect {}{user} calls-back{keeps}", self.connected));
         self.happen(&format!("share {} 7 16384", self.connected));
         self.connected
     }
@@ -83,7 +84,8 @@ impl Chat {
 
     fn step(&mut self) {
         let (must, may) = self.play.peers.possible();
-        match self.draw(16) {
+        match self.draw(20) {
+            16.. => self.data(),
             0..5 => self.open(""),
             5 => self.call_object(),
             6..12 => drop(self.pick(&must)),
@@ -128,6 +130,33 @@ impl Chat {
     fn call_object(&mut self) {
         let on = format!(" on {}", self.object());
         self.open(&on);
+    }
+
+    /// Ids are few, so that data is named before it is put, twice, and by others.
+    fn data(&mut self) {
+        self.calls += 1;
+        let index = self.draw(self.clients.len());
+        let client = self.clients[index];
+        let call = self.calls;
+        let id = 101 + self.draw(6);
+        let other = 101 + self.draw(6);
+        let lease = ["", "", " leased 1", " leased 50"][self.draw(4)];
+        let small = self.draw(3) == 0;
+        let (extent, bytes) = [(1000, "b8000"), (2, "z16")][usize::from(small)];
+        let event = match self.draw(8) {
+            0 | 1 => {
+                format!(
+                    "open {client} c{call} data:double:1:row l{extent} {bytes} | - d{id}{lease}"
+                )
+            }
+            2 => format!("open {client} c{call} m/scale i{extent} {bytes} | - d{id}{lease}"),
+            3 => format!("open {client} c{call} m/scale i1000 d{id} | - d{other}{lease}"),
+            4 => format!("open {client} c{call} m/scale i1000 d{id} | - b in 9"),
+            5 => format!("resume {client} c{call} described #{id}"),
+            6 => format!("data {client}"),
+            _ => format!("delete-data {client} {id}"),
+        };
+        self.happen(&event);
     }
 
     fn open(&mut self, on: &str) {

@@ -3,11 +3,11 @@
 //! - Data stands in `all` from the Open of its call until it is deleted or its lease is over, and
 //!   what is counted for it stands in the room of kept calls.
 //! - A call that waits for data stands in its `waiting`, once for each argument, and whoever wants
-//!   to fetch it in its `asking`.
+//!   to fetch it in its `asking` and, by the channel, in `asked`.
 //! - `owned` has the data of clients that are connected, and `due` that of all others.
 //! - The memory of a value is released when neither its data nor a call nor an answer has it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ pub struct Data {
     pub expires: Option<Instant>,
     /// Calls that wait for it.
     pub waiting: Vec<CallKey>,
-    /// Where it is to be told, and whether with its interface.
+    /// Where it is to be told, and whether with its interface: [`DataTable::ask`] enters them.
     pub asking: Vec<(ConnectionId, ChannelId, bool)>,
 }
 
@@ -112,6 +112,7 @@ pub struct DataTable {
     all: HashMap<DataId, Data>,
     owned: BTreeSet<(ConnectionId, DataId)>,
     due: BTreeSet<(Instant, DataId)>,
+    asked: BTreeMap<(ConnectionId, ChannelId), DataId>,
     /// Calls one of whose arguments has come, or never will.
     pub(crate) woken: VecDeque<CallKey>,
     /// Whether these are being looked at: what they wake is looked at behind them, so that a long
@@ -174,6 +175,39 @@ impl DataTable {
         self.all.get_mut(id)
     }
 
+    /// A client wants to have data as soon as it is there.
+    pub(crate) fn ask(&mut self, id: DataId, place: (ConnectionId, ChannelId), describe: bool) {
+        let Some(data) = self.all.get_mut(&id) else { return };
+        data.asking.push((place.0, place.1, describe));
+        self.asked.insert(place, id);
+    }
+
+    /// Nobody waits for data any more: who did.
+    pub(crate) fn take_asking(&mut self, id: &DataId) -> Vec<(ConnectionId, ChannelId, bool)> {
+        let Some(data) = self.all.get_mut(id) else { return Vec::new() };
+        let asking = std::mem::take(&mut data.asking);
+        for (connection, channel, _) in &asking {
+            self.asked.remove(&(*connection, *channel));
+        }
+        asking
+    }
+
+    /// A client does not want it any more; false if it did not.
+    pub(crate) fn ask_no_more(&mut self, place: (ConnectionId, ChannelId)) -> bool {
+        let Some(id) = self.asked.remove(&place) else { return false };
+        if let Some(data) = self.all.get_mut(&id) {
+            data.asking.retain(|(connection, channel, _)| (*connection, *channel) != place);
+        }
+        true
+    }
+
+    /// What is there for nobody when no client is connected and no call is under way.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        let is_awaited = |data: &Data| !data.waiting.is_empty() || !data.asking.is_empty();
+        let is_any = self.all.values().any(is_awaited);
+        is_any || !self.owned.is_empty() || !self.asked.is_empty() || !self.woken.is_empty()
+    }
+
     /// A connection has ended: its data stays until then. Gives what does not stay at all.
     pub(crate) fn lost(
         &mut self,
@@ -182,6 +216,11 @@ impl DataTable {
     ) -> Vec<DataId> {
         let range = (connection, DataId([0; 16]))..=(connection, DataId([u8::MAX; 16]));
         let ids: Vec<DataId> = self.owned.range(range).map(|(_, id)| *id).collect();
+        let places = (connection, ChannelId(0))..=(connection, ChannelId(u32::MAX));
+        let asked: Vec<_> = self.asked.range(places).map(|(place, _)| *place).collect();
+        for place in asked {
+            self.ask_no_more(place);
+        }
         let mut gone = Vec::new();
         for id in ids {
             let Some(mut data) = self.remove(&id) else { continue };

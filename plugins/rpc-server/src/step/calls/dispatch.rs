@@ -219,7 +219,7 @@ impl Server {
         self.settle_turn(key, &outcome, surroundings.now());
         let Some(mut call) = self.state.calls.remove(key) else { return };
         self.finish_inside(call.nesting.parent, key);
-        self.settle_stays(surroundings, &mut call, &outcome);
+        self.settle_stays(surroundings, (key, &mut call), &outcome);
         match (call.run.executable, call.on) {
             (Some(_), _) => {}
             (None, Some(executable)) => {

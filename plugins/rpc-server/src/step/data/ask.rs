@@ -22,11 +22,13 @@ impl Server {
         id: DataId,
         describe: bool,
     ) {
-        let Some(data) = self.state.kept.data.get_mut(&id) else {
+        let Some(data) = self.state.kept.data.get(&id) else {
             return self.refuse(connection, channel, &not_there(id));
         };
         match &data.content {
-            Content::Coming(_) => data.asking.push((connection, channel, describe)),
+            Content::Coming(_) => {
+                self.state.kept.data.ask(id, (connection, channel), describe);
+            }
             Content::Failed(failure) => {
                 let error = failure.clone().into();
                 self.refuse(connection, channel, &error);

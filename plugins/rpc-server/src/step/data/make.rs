@@ -180,7 +180,7 @@ impl Server {
     pub(in crate::step) fn settle_stays(
         &mut self,
         surroundings: &mut dyn Surroundings,
-        call: &mut Call,
+        (key, call): (CallKey, &mut Call),
         outcome: &Result<(Vec<Argument>, CallTimes)>,
     ) {
         for stay in std::mem::take(&mut call.memory.stays) {
@@ -202,7 +202,7 @@ impl Server {
             if let Some(memory) = stay.memory.filter(|memory| Some(memory.id) != used) {
                 surroundings.release(memory.id);
             }
-            self.settle_data(surroundings, stay.id, content);
+            self.settle_data(surroundings, (key, stay.id), content);
         }
         for (_, value) in std::mem::take(&mut call.memory.given) {
             self.let_value_go(surroundings, value);
@@ -212,22 +212,24 @@ impl Server {
     fn settle_data(
         &mut self,
         surroundings: &mut dyn Surroundings,
-        id: DataId,
+        (key, id): (CallKey, DataId),
         content: Result<Value>,
     ) {
         let content = content.map(Arc::new);
         let bytes = content.as_ref().map_or(0, |value| value.bytes()).saturating_add(OVERHEAD);
-        self.state.kept.resize_data(&id, bytes);
-        let Some(data) = self.state.kept.data.get_mut(&id) else {
-            // It was deleted meanwhile.
+        let is_its = |data: &&Data| matches!(data.content, Content::Coming(of) if of == key);
+        if self.state.kept.data.get(&id).filter(is_its).is_none() {
+            // It was deleted meanwhile, and another call may make data of that name by now.
             return content.into_iter().for_each(|value| self.let_value_go(surroundings, value));
-        };
+        }
+        self.state.kept.resize_data(&id, bytes);
+        let Some(data) = self.state.kept.data.get_mut(&id) else { return };
         data.content = match content {
             Ok(value) => Content::There(value),
             Err(error) => Content::Failed((&error).into()),
         };
         let waiting = std::mem::take(&mut data.waiting);
-        let asking = std::mem::take(&mut data.asking);
+        let asking = self.state.kept.data.take_asking(&id);
         self.state.kept.data.woken.extend(waiting);
         for (connection, channel, describe) in asking {
             self.fetch_data(surroundings, (connection, channel), id, describe);
@@ -256,12 +258,13 @@ impl Server {
 
     /// Data is gone. Calls that have it keep it until they end.
     pub(in crate::step) fn delete_data(&mut self, surroundings: &mut dyn Surroundings, id: DataId) {
+        let asking = self.state.kept.data.take_asking(&id);
         let Some(data) = self.state.kept.remove_data(&id) else { return };
         if let Content::There(value) = data.content {
             self.let_value_go(surroundings, value);
         }
         self.state.kept.data.woken.extend(data.waiting);
-        for (connection, channel, _) in data.asking {
+        for (connection, channel, _) in asking {
             self.refuse(connection, channel, &not_there(id));
         }
     }

@@ -258,9 +258,15 @@ fn unfit(parameter: &Parameter, id: DataId, message: &'static str) -> Error {
         .with("data", id)
 }
 
+const NEVER: &str = "an argument will never be there";
+
 /// The data of an argument will never be there.
 fn lost(error: Error, parameter: &Parameter) -> Error {
-    let message = format!("an argument will never be there: {}", error.message());
+    // Once, however long the chain is that it broke.
+    let message = match error.message() {
+        told if told.starts_with(NEVER) => told.to_owned(),
+        told => format!("{NEVER}: {told}"),
+    };
     Error::new(error.kind(), "run a routine", message).with("parameter", &parameter.name)
 }
 

@@ -195,6 +195,10 @@ impl Server {
                     Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
                 self.abort(surroundings, key, error);
             }
+            None if self.state.kept.data.ask_no_more((connection, channel)) => {
+                let error = Error::new(ErrorKind::Cancelled, "fetch data", "it was cancelled");
+                self.refuse(connection, channel, &error);
+            }
             None => self.cancel_parked(surroundings, connection, channel),
         }
     }
