@@ -281,14 +281,15 @@ fn data_outlasts_its_client_for_its_lease() {
     let leased = other.put(Array::vector(&numbers(MANY)), &options).unwrap();
     let gone = other.put(Array::vector(&numbers(5)), &CallOptions::default()).unwrap();
     leased.leave();
-    let (leased_id, gone_id) = (leased.id(), gone.id());
+    let leased_id = leased.id();
+    let gone_id = gone.id();
     drop((leased, gone, other));
     assert!(eventually(|| world.client.data_of(gone_id).is_err()), "the connection has ended");
     let found = world.client.data_of(leased_id).unwrap();
     assert_eq!(values(&found), numbers(MANY));
     let left = world.client.data().unwrap()[0].left_us.unwrap();
     assert!(left <= 2_000_000, "{left}");
-    assert!(eventually(|| world.client.data().unwrap().is_empty()), "its lease is over");
+    assert!(eventually(|| world.client.data().unwrap().is_empty()), "its lease has ended");
 }
 
 #[test]

@@ -323,7 +323,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(next) }?;
     // SAFETY: as above.
     let started = unsafe { bound.open(arguments, destinations) };
-    // In place: calls under way are large.
+    // In place: a call is large.
     let mut started = started.map_err(|error| bound.failed(error).in_sending(true))?;
     let pending = started.as_mut().ok_or_else(|| bound.failed(never_started()))?;
     let number = pending.number();

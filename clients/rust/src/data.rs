@@ -398,7 +398,7 @@ fn not_found(operation: &'static str, id: DataId, server: impl fmt::Display) -> 
     Error::new(ErrorKind::NotFound, operation, "the server has no such data")
         .with("data", id)
         .with("server", server)
-        .fix("put it again: it was deleted, or its lease is over; `farcall data` lists yours")
+        .fix("put it again: it was deleted, or its lease has ended; `farcall data` lists yours")
 }
 
 /// Which storage order an array has that lies so.

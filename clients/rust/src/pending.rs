@@ -1,7 +1,9 @@
 //! A call under way, as programs see it.
 
+mod conditions;
 mod farmed;
 mod news;
+mod nulls;
 mod staying;
 
 use std::sync::Arc;
@@ -9,7 +11,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_peer::Audience;
 use farcall_wire::Failure;
 
 use crate::argument::{Null, Passed};
@@ -17,10 +18,9 @@ use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{
-    CallbackTimes, Conditions, PlacedAs, Session, Special, Stays, Told, Transfer, earlier,
-};
+use crate::session::{CallbackTimes, Session, Stays, Told, Transfer, earlier};
 use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
+use conditions::{audience_of, conditions};
 pub(crate) use farmed::Farmed;
 pub use news::News;
 use staying::Staying;
@@ -28,41 +28,6 @@ use staying::Staying;
 /// Time after a call's deadline in which the server's own word on it counts still: it says more
 /// than ours. Then the caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
-
-/// Arguments that are NULL, and are named.
-const NULLS_SHOWN: usize = 5;
-
-/// Who hears of a call.
-fn audience_of(options: &CallOptions, farmed: &Option<Farmed>) -> Audience {
-    match farmed {
-        Some(farmed) => farmed.farm,
-        None if options.announced => Audience::EVERYBODY,
-        None => Audience::NOBODY,
-    }
-}
-
-fn conditions(
-    options: &CallOptions,
-    announced: Audience,
-    deadline: Option<Instant>,
-    keep: Option<(CallId, Option<farcall_wire::Keep>)>,
-    stays: Option<Stays>,
-) -> Conditions {
-    let CallOptions { run_timeout, on, ranks, resources, .. } = *options;
-    let resources = Some(resources).filter(|resources| !resources.is_empty());
-    let goes_on = keep.is_some() || stays.is_some();
-    let asks_for_more = run_timeout.is_some() || on.is_some() || ranks != 0 || resources.is_some();
-    let special = || Special { run_timeout, keep, on, ranks, resources, stays, within: None };
-    Conditions {
-        deadline,
-        announced,
-        wants: options.wants(),
-        copied: options.copied,
-        placed: PlacedAs::Nowhere,
-        grant: 0,
-        special: (goes_on || asks_for_more).then(|| Box::new(special())),
-    }
-}
 
 #[cold]
 fn early_end() -> Error {
@@ -380,30 +345,6 @@ impl PendingCall {
             let own = self.placed.as_ref().map(|placed| &placed.server);
             view.has_beside(own.map_or(0, |server| server.under_way.load(Ordering::Relaxed)))
         }
-    }
-
-    /// A routine that crashes may not expect what was passed as NULL: of results, that says that
-    /// they are not wanted.
-    #[cold]
-    fn with_nulls(&self, error: Error) -> Error {
-        let interface = &self.contract.interface;
-        let parameter = |null: &Null| interface.parameters.get(null.parameter);
-        let is_taken = |null: &&Null| {
-            let is_callback = self.contract.callbacks.iter().any(|(own, _)| *own == null.parameter);
-            is_callback || parameter(null).is_some_and(|one| one.mode.is_input())
-        };
-        let name = |null: &Null| {
-            let name = parameter(null).map_or("", |one| one.name.as_str());
-            null.element.map_or(name.to_owned(), |element| format!("{name}[{element}]"))
-        };
-        let names: Vec<String> =
-            self.nulls.iter().filter(is_taken).take(NULLS_SHOWN).map(name).collect();
-        if error.kind() != ErrorKind::RoutineCrashed || names.is_empty() {
-            return error;
-        }
-        let names = names.join(", ");
-        let fix = format!("pass a value for {names}: NULL was passed, which it may not expect");
-        error.with("NULL", names).fix(fix)
     }
 
     /// Waits for what the server tells of the call, of what was asked for when it was made, for at

@@ -1,6 +1,8 @@
 //! One call: its values laid out in memory as the routine wants them.
 
 mod checks;
+mod data;
+mod fill;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -8,17 +10,14 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, CallId, Error, Instant, Result};
-use farcall_idl::element::element_bytes;
 use farcall_idl::interface::{Interface, Mode, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
 use farcall_link::content::Outgoing;
 use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
-use farcall_link::strided::Strided;
 use farcall_transport_unix::Birthplace;
-use farcall_wire::{Argument, NOTICES, Open, gives_up, threads_of, wants};
+use farcall_wire::{Argument, NOTICES, Open, threads_of, wants};
 
 use super::CALL_BYTES_MAX;
 use super::children::end_what_a_call_left;
@@ -27,7 +26,8 @@ use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::texts::LongTexts;
 use super::{output, ranks};
-use checks::{check_blocks, check_open, fill_array, text_extent, wanted, wrong_length};
+use checks::{check_open, text_extent, wanted};
+use data::DataUsed;
 use farcall_native::invoke::{Slot, invoke};
 use plan::Builder;
 
@@ -77,10 +77,8 @@ pub struct PendingCall {
     pub threads: Option<u32>,
     /// Arrays that the routine writes and does not read.
     unread: Vec<usize>,
-    /// Data that its routine may write to: it gets copies of the pages.
-    copied: Vec<Arc<dyn Region>>,
-    /// Segments that this process unmaps before it answers.
-    pub gives_up: Vec<u32>,
+    /// What it has to do with data that stays at the server.
+    data: DataUsed,
 }
 
 /// What a routine is called with.
@@ -154,129 +152,12 @@ impl PendingCall {
             is_measured: is_measured(open),
             threads: threads_of(open.attributes.as_deref()),
             unread: unread(interface, open),
-            copied: Vec::new(),
-            gives_up: gives_up(open.attributes.as_deref()),
+            data: DataUsed::of(open),
         };
         call.fill(interface, open, &values, segments)?;
         call.check_ranks(interface)?;
         call.told = ranks::led().map(|_| ranks::for_others(loaded, open, &call.layout.parameters));
         Ok(call)
-    }
-
-    /// Writes what came inline, and prepares to receive what comes as data.
-    fn fill(
-        &mut self,
-        interface: &Interface,
-        open: &Open,
-        values: &ByteValues<'_>,
-        segments: &Segments,
-    ) -> Result<()> {
-        for index in 0..interface.parameters.len() {
-            let parameter = &interface.parameters[index];
-            match (&self.layout.parameters[index], &open.arguments[index], &self.places[index]) {
-                (ParameterLayout::Scalar { bytes }, argument, Place::Memory(region, offset)) => {
-                    let bytes = usize::try_from(*bytes).unwrap_or(0);
-                    let mut space = Space::of(&**region, *offset, bytes)?;
-                    match argument {
-                        Argument::Inline(given) if given.len() == bytes => {
-                            space.bytes().copy_from_slice(given)
-                        }
-                        Argument::Inline(given) => {
-                            return Err(wrong_length(parameter, given.len(), bytes));
-                        }
-                        _ if parameter.mode == Mode::Out => {}
-                        _ => {
-                            values.scalar(index as u16)?.write(parameter.element, space.bytes())?
-                        }
-                    }
-                }
-                (ParameterLayout::Array(array), argument, Place::Memory(region, offset)) => {
-                    let mut packing =
-                        Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
-                    match argument {
-                        Argument::Inline(given) => fill_array(parameter, &mut packing, given)?,
-                        Argument::Blocks(length) => {
-                            check_blocks(parameter, *length, array)?;
-                            self.announced_bytes += array.transfer_bytes;
-                            self.receiving.insert(index as u16, packing);
-                        }
-                        Argument::Shared(segment, at, length) if parameter.mode.is_input() => {
-                            let needed = array.transfer_bytes;
-                            let (from, at) = segments.find(*segment, *at, *length, needed)?;
-                            if from.base() != region.base() {
-                                let value = Block::of(&from, at, needed as usize)?;
-                                fill_array(parameter, &mut packing, value.bytes())?;
-                            } else if from.is_sealed() && !parameter.constant {
-                                self.copied.push(from);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-                (ParameterLayout::Text, Argument::Inline(text), Place::Text(Some(offset), _)) => {
-                    Space::of(&*self.arena, *offset, text.len())?.bytes().copy_from_slice(text);
-                }
-                (_, Argument::Inline(content), Place::File(Some(place))) => {
-                    place.space()?.bytes().copy_from_slice(content);
-                }
-                (
-                    _,
-                    Argument::Blocks(_),
-                    Place::File(Some(place)) | Place::LongText(place) | Place::LongTexts(_, place),
-                ) => {
-                    self.announced_bytes += place.bytes as u64;
-                    self.receiving.insert(index as u16, place.receive()?);
-                }
-                (
-                    ParameterLayout::TextArray { .. },
-                    Argument::Texts(texts),
-                    Place::Texts(offset),
-                ) => {
-                    self.fill_texts(*offset, texts)?;
-                }
-                _ => {}
-            }
-            if parameter.logical {
-                self.make_truth(interface, index)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A single value that is not 0 is true also for code that looks at one bit of it, or takes it
-    /// for a `bool`.
-    fn make_truth(&self, interface: &Interface, index: usize) -> Result<()> {
-        let Place::Memory(region, offset) = &self.places[index] else { return Ok(()) };
-        let element = interface.parameters[index].element;
-        let width = element_bytes(interface, element);
-        let is_one = match &self.layout.parameters[index] {
-            ParameterLayout::Scalar { .. } => true,
-            ParameterLayout::Array(array) => array.full_bytes == width,
-            _ => false,
-        };
-        let is_here = is_one && !self.receiving.contains_key(&(index as u16));
-        if is_here {
-            let mut space = Space::of(&**region, *offset, width as usize)?;
-            let truth = i64::from(space.bytes().iter().any(|byte| *byte != 0));
-            ScalarValue::Integer(truth).write(element, space.bytes())?;
-        }
-        Ok(())
-    }
-
-    fn fill_texts(&self, offset: usize, texts: &[Option<minicbor::bytes::ByteVec>]) -> Result<()> {
-        let base = self.arena.base() as usize;
-        let mut text_at = (offset + texts.len() * 8).next_multiple_of(64);
-        for (index, text) in texts.iter().enumerate() {
-            let address = text.as_ref().map_or(0, |_| base + text_at);
-            Space::of(&*self.arena, offset + index * 8, 8)?
-                .bytes()
-                .copy_from_slice(&address.to_ne_bytes());
-            if let Some(text) = text {
-                Space::of(&*self.arena, text_at, text.len())?.bytes().copy_from_slice(text);
-                text_at += text.len() + 1;
-            }
-        }
-        Ok(())
     }
 
     /// Where the next bytes of an argument go.
@@ -308,17 +189,6 @@ impl PendingCall {
         self.arena
     }
 
-    /// Takes the results out of segments that are given up: nothing here can write to them any more.
-    pub fn give_up(&mut self, segments: &mut Segments) {
-        for (place, wanted) in self.places.iter_mut().zip(&self.wanted) {
-            let is_given_up = |segment: &u32| self.gives_up.contains(segment);
-            if matches!(wanted, Argument::Shared(segment, ..) if is_given_up(segment)) {
-                *place = Place::None;
-            }
-        }
-        self.gives_up.iter().for_each(|segment| segments.remove(*segment));
-    }
-
     /// What it calls, in full.
     pub fn routine(&self) -> &str {
         &self.routine
@@ -336,9 +206,9 @@ impl PendingCall {
             super::callback::keep_slots(&ready.slots);
         }
         self.clear_unread()?;
-        self.copied.iter().try_for_each(|region| region.open_copy())?;
+        self.data.open_copies()?;
         let outcome = self.invoke(module, loaded, &mut ready);
-        self.copied.iter().for_each(|region| region.close_copy());
+        self.data.close_copies();
         // Texts that the slots point to live until they were copied.
         let _texts = match ranks::led() {
             Some(ranks) => ranks.returned(outcome),

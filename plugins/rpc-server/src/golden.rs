@@ -158,20 +158,7 @@ impl Play {
                 self.server.drain(self.memory.now);
                 self.say_end();
             }
-            // Eve may call these modules and no others from now on.
-            // Whether the other end of the connection may join.
-            "join" => {
-                let rights = self.server.rights(ConnectionId(number)).unwrap();
-                let said = rights.join().map_or_else(|error| error.to_string(), |()| "yes".into());
-                self.memory.said.push(format!("{} may join: {said}", rights.principal()));
-            }
-            "grant" => self.server.grant(&mut self.memory, &table_of_eve(&words[1..])),
-            // The certificate of whoever showed one.
-            "revoke" => {
-                let all = self.server.certificates_of_kept();
-                all.iter()
-                    .for_each(|certificate| self.server.revoke(&mut self.memory, certificate));
-            }
+            "join" | "grant" | "revoke" => self.rights_event(words, ConnectionId(number)),
             "no-descriptors" => {
                 let ended = self.server.make_room();
                 self.memory.said.push(format!("{ended:?} goes"));
@@ -186,6 +173,25 @@ impl Play {
             "tick" => self.server.tick(&mut self.memory),
             "job" => self.server.jobs(&self.memory, vec![words::job(words)]),
             _ => panic!("no such event: {words:?}"),
+        }
+    }
+
+    fn rights_event(&mut self, words: &[&str], connection: ConnectionId) {
+        match words[0] {
+            // Whether the other end of the connection may join.
+            "join" => {
+                let rights = self.server.rights(connection).unwrap();
+                let said = rights.join().map_or_else(|error| error.to_string(), |()| "yes".into());
+                self.memory.said.push(format!("{} may join: {said}", rights.principal()));
+            }
+            // Eve may call these modules and no others from now on.
+            "grant" => self.server.grant(&mut self.memory, &table_of_eve(&words[1..])),
+            // Certificates of all who showed one.
+            _ => {
+                let all = self.server.certificates_of_kept();
+                all.iter()
+                    .for_each(|certificate| self.server.revoke(&mut self.memory, certificate));
+            }
         }
     }
 

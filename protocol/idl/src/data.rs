@@ -51,7 +51,9 @@ impl DataKind {
     /// The kind that the name of a routine says; `None` for the names of all others.
     pub fn of_routine(name: &str) -> Option<DataKind> {
         let mut words = name.strip_prefix(PREFIX)?.split(':');
-        let (element, rank, order) = (words.next()?, words.next()?, words.next()?);
+        let element = words.next()?;
+        let rank = words.next()?;
+        let order = words.next()?;
         let element = ELEMENTS.into_iter().find(|known| known.name() == element)?;
         let kind = DataKind::new(
             element,

@@ -324,7 +324,7 @@ pub enum Reply {
     /// The servers that are known.
     #[n(11)]
     Servers(#[n(0)] Vec<ServerState>),
-    /// Data of whoever asks.
+    /// Data of the user that asks.
     #[n(16)]
     Data(#[n(0)] Vec<DataStatus>),
     /// The client can dial its end of a stream.

@@ -9,7 +9,6 @@ is refused.
 
 from __future__ import annotations
 
-import operator
 import os
 import pathlib
 from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
@@ -22,7 +21,7 @@ from ._interface import CHAR, STRUCT, Parameter
 from ._labels import has_labels
 from ._library import ffi, lib
 from ._refusals import digits, refuse, short
-from ._single import value_of
+from ._single import value_of, whole_number
 from ._structs import struct_array
 from ._url import URL
 
@@ -90,7 +89,8 @@ class Filler:
         elif isinstance(value, URL):
             self._url(parameter, value)
         elif isinstance(value, Data):
-            self._data(parameter, value)
+            value.pass_as(self.routine, parameter, self.connection, self.slots[parameter.index])
+            self.keep.append(value)
         elif parameter.is_file:
             self._file(parameter, value)
         elif parameter.is_files:
@@ -248,18 +248,6 @@ class Filler:
         slot.kind = FETCHED
         self._put_bytes(slot.value.text, value.encode("utf-8", "surrogateescape"))
 
-    def _data(self, parameter: Parameter, value: Data) -> None:
-        if not parameter.is_array or parameter.is_text or parameter.element == STRUCT:
-            refuse(
-                self.routine,
-                parameter,
-                "only an array of numbers can be data",
-                "pass the value itself",
-                wrong_type=True,
-            )
-        value.pass_to(self.connection, self.slots[parameter.index])
-        self.keep.append(value)
-
     # Text.
 
     def _put_text(self, place: Any, parameter: Parameter, value: Any) -> bool:
@@ -338,7 +326,7 @@ class Filler:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
         elif not isinstance(value, (int, float, complex, np.generic)):
-            value = _whole_number(value)
+            value = whole_number(value)
         slot, kind = self.slots[parameter.index], parameter.dtype.kind
         if parameter.is_logical and isinstance(value, (int, np.integer, np.bool_)):
             # Whatever is not 0 is true, also for a routine that looks at one bit of it.
@@ -456,11 +444,3 @@ class Filler:
 
 def _address(array: Any) -> Any:
     return ffi.cast("void *", array.__array_interface__["data"][0])
-
-
-def _whole_number(value: Any) -> Any:
-    """An object of another library that is an integer, as int; anything else as it is."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        return value

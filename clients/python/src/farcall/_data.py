@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _errors
 from ._connection import Connection, seconds
-from ._interface import ELEMENTS, Interface
+from ._interface import ELEMENTS, STRUCT, Interface, Parameter
 from ._library import (
     OK,
     check,
@@ -22,6 +22,7 @@ from ._library import (
     text,
 )
 from ._named import server_text
+from ._refusals import refuse
 from ._single import value_of
 
 if TYPE_CHECKING:
@@ -180,8 +181,13 @@ class Data:
             )
         return self._place
 
-    def pass_to(self, connection: Connection, slot: Any) -> None:
+    def pass_as(
+        self, routine: str, parameter: Parameter, connection: Connection, slot: Any
+    ) -> None:
         """Makes it an argument."""
+        if not parameter.is_array or parameter.is_text or parameter.element == STRUCT:
+            message = "only an array of numbers can be data"
+            refuse(routine, parameter, message, "pass the value itself", wrong_type=True)
         if connection is not self._connection:
             raise _errors.make(
                 _errors.InvalidArgument,
@@ -237,7 +243,7 @@ def of_results(connection: Connection, results: Any, parameter: int) -> Data:
 def of_call(
     connection: Connection, call: Any, interface: Interface, future: CallFuture
 ) -> StayingResults:
-    """The results of a call under way that stay."""
+    """The results of a started call that stay."""
     found = {}
     for parameter in interface.outputs:
         place, error = handle_place("farcall_data **", lib.farcall_data_free), error_place()

@@ -139,7 +139,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
         if call is not None and prepared is not None:
             routine = prepared.routine
             return of_call(routine._connection, call[0], routine._interface, self)
-        # It is over, or could not be started: then this raises why.
+        # It has ended, or could not be started: then this raises why.
         results = self.result(0)
         return StayingResults(
             {name: value for name, value in results.items() if isinstance(value, Data)}

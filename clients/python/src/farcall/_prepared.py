@@ -12,6 +12,7 @@ import numpy as np
 from . import _arguments, _errors
 from ._arguments import Filler
 from ._arrays import dtype_text
+from ._call_options import ANNOUNCED, UNANNOUNCED, call_options
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
 from ._data import stay_text
 from ._groups import spread
@@ -40,16 +41,6 @@ from ._results import Results, collect
 if TYPE_CHECKING:
     from ._future import CallFuture
     from ._routine import Routine
-
-
-def _options(announced: bool) -> Any:
-    options = ffi.new("farcall_call_options *")
-    options.size, options.announced = ffi.sizeof("farcall_call_options"), announced
-    return options
-
-
-# Of calls that were given none; they are only read.
-_UNANNOUNCED, _ANNOUNCED = _options(False), _options(True)
 
 
 def _is_habit(parameter: Parameter, value: Any) -> bool:
@@ -307,8 +298,8 @@ class Prepared:
         # Kept as long as the options are read.
         self._id = self.routine._on()
         if self._has_no_options and self._id is None and not self.listener.wanted:
-            return _ANNOUNCED if announced else _UNANNOUNCED
-        options = _options(announced)
+            return ANNOUNCED if announced else UNANNOUNCED
+        options = call_options(announced)
         # More than a clock can hold is no limit, and neither is 0.
         options.timeout_seconds = self.timeout or 0.0
         options.run_timeout_seconds = self.run_timeout or 0.0

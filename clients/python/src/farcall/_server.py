@@ -237,7 +237,7 @@ class Server(Namespace["Found"]):
         id, of this process or another of the same user, which is not deleted with the object.
 
         Raises:
-            NotFound: it was deleted, its lease is over, or it is another user's.
+            NotFound: it was deleted, its lease has ended, or it is another user's.
         """
         if id is None:
             return _data.listed(self._connection)

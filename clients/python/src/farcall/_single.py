@@ -129,3 +129,11 @@ class Single:
 def is_of_elements(key: object) -> bool:
     """Whether an index is one into a single array, and no name or position of a result."""
     return isinstance(key, _OF_ELEMENTS)
+
+
+def whole_number(value: Any) -> Any:
+    """An object of another library that is an integer, as int; anything else as it is."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return value

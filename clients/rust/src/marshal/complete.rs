@@ -184,6 +184,12 @@ fn content_of(
     }
 }
 
+fn unfit(parameter: &Parameter, message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "call", message)
+        .with("parameter", &parameter.name)
+        .fix("pass the value itself")
+}
+
 fn given<'a>(
     parameter: &Parameter,
     argument: &'a Argument<'_>,
@@ -196,26 +202,13 @@ fn given<'a>(
             Some(shape) => Given::Array { shape },
             None => Given::Other,
         },
-        Argument::Data(data) => {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "call",
-                "data was passed for a parameter that is not an array",
-            )
-            .with("parameter", &parameter.name)
-            .with("data", data.id())
-            .fix("pass the value itself"));
+        Argument::Data(_) => {
+            return Err(unfit(parameter, "data was passed for a parameter that is not an array"));
         }
         // It says nothing of sizes, wherever it leads.
         Argument::Url(_) if matches!(parameter.shape, Shape::Array { .. }) => Given::Other,
         Argument::Url(_) => {
-            return Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "call",
-                "a URL was passed for a parameter that is not an array",
-            )
-            .with("parameter", &parameter.name)
-            .fix("pass the value itself"));
+            return Err(unfit(parameter, "a URL was passed for a parameter that is not an array"));
         }
         _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => {
             Given::Other
@@ -247,13 +240,8 @@ fn given<'a>(
                     .map_or(Given::Array { shape }, |bytes| Given::Elements { shape, bytes }));
             }
             if matches!(parameter.shape, Shape::Scalar) {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    "call",
-                    "an array was passed for a parameter that takes one value",
-                )
-                .with("parameter", &parameter.name)
-                .fix("pass the value itself"));
+                let message = "an array was passed for a parameter that takes one value";
+                return Err(unfit(parameter, message));
             }
             // It is there; its extents follow from the other arguments.
             Given::Other

@@ -105,7 +105,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a routine is given an array where it lies: not one that it would write to though nobody
+    /// Whether a routine is given an array in place: not one that it would write to though nobody
     /// may, nor one without the gaps that the routine expects.
     fn is_used_there(
         &self,

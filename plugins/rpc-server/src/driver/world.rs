@@ -212,7 +212,7 @@ impl Surroundings for World {
     fn seal(&mut self, principal: &str, memory: &OwnMemory) -> Result<ValueMemory> {
         let region = self.region(memory.id).ok_or_else(gone)?;
         if region.seal() {
-            let (id, identity, bytes) = (memory.id, memory.identity, memory.bytes);
+            let OwnMemory { id, identity, bytes, .. } = *memory;
             return Ok(ValueMemory { id, identity, bytes });
         }
         // Somebody holds on to it. What is there now is the value.
@@ -346,7 +346,8 @@ impl World {
     }
 
     fn keep_value(&mut self, region: Arc<dyn Region>) -> ValueMemory {
-        let (identity, bytes) = (region.identity(), region.bytes() as u64);
+        let identity = region.identity();
+        let bytes = region.bytes() as u64;
         ValueMemory { id: self.transfers.keep(region), identity, bytes }
     }
 

@@ -128,15 +128,8 @@ impl Other {
             "open" | "reopen" | "resume" => self.client_opens((what, id, named), words, routines),
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
             "kept" => drop(self.machine.request(&Request::Kept).unwrap()),
-            "data" | "delete-data" => {
-                let id = |word: &&str| DataId([word.parse().unwrap(); 16]);
-                let ids = words.iter().map(id).collect();
-                let request = match what {
-                    "data" => Request::Data(ids),
-                    _ => Request::DeleteData(ids),
-                };
-                self.machine.request(&request).unwrap();
-            }
+            "data" => drop(self.machine.request(&Request::Data(data_ids(words)))),
+            "delete-data" => drop(self.machine.request(&Request::DeleteData(data_ids(words)))),
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {
                 if let Some(channel) = self.calls.get(words[0]) {
@@ -426,4 +419,8 @@ fn full(failure: Failure) -> String {
     let error = Error::from(failure);
     let again = if error.is_retryable() { ", may be retried" } else { "" };
     format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
+}
+
+fn data_ids(words: &[&str]) -> Vec<DataId> {
+    words.iter().map(|word| DataId([word.parse().unwrap(); 16])).collect()
 }

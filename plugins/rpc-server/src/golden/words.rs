@@ -72,23 +72,11 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
-            "granted" => {
-                let grant = words.next().unwrap().parse().unwrap();
-                attributes.get_or_insert_with(Vec::new).push(grant_attribute(grant));
+            "granted" | "leased" | "running" | "asking" => {
+                let attribute = attribute_of(word, words.next().unwrap());
+                attributes.get_or_insert_with(Vec::new).push(attribute);
             }
             "elsewhere" => contract = [9; 32],
-            "leased" => {
-                let lease = Duration::from_secs(words.next().unwrap().parse().unwrap());
-                attributes.get_or_insert_with(Vec::new).push(lease_attribute(lease));
-            }
-            "running" => {
-                let limit = Duration::from_millis(words.next().unwrap().parse().unwrap());
-                attributes.get_or_insert_with(Vec::new).push(run_timeout_attribute(limit));
-            }
-            "asking" => {
-                let asked = words.next().unwrap().parse().unwrap();
-                attributes.get_or_insert_with(Vec::new).push(resources_attribute(asked));
-            }
             "keep" => {
                 let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;
                 let durable = words.clone().next() == Some(&"durable");
@@ -126,6 +114,15 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             contract,
             arguments,
         )
+    }
+}
+
+fn attribute_of(word: &str, value: &str) -> Attribute {
+    match word {
+        "granted" => grant_attribute(value.parse().unwrap()),
+        "leased" => lease_attribute(Duration::from_secs(value.parse().unwrap())),
+        "running" => run_timeout_attribute(Duration::from_millis(value.parse().unwrap())),
+        _ => resources_attribute(value.parse().unwrap()),
     }
 }
 

@@ -108,7 +108,7 @@ impl Mapping {
 
     /// Makes pages of it that are written to this process's own.
     pub fn open_copy(&self) -> Result<()> {
-        // SAFETY: a mapping of ours, private since it is sealed.
+        // SAFETY: our mapping, private since it is sealed.
         let opened = unsafe {
             rustix::mm::mprotect(
                 self.base.cast(),
@@ -128,7 +128,7 @@ impl Mapping {
 
     /// Drops these pages: it reads as it was sealed.
     pub fn close_copy(&self) {
-        // SAFETY: a mapping of ours, private and of a file that cannot change: pages that are dropped
+        // SAFETY: our mapping, private and of a file that cannot change: pages that are dropped
         // come back as they were sealed.
         unsafe {
             let _ = rustix::mm::madvise(
@@ -265,7 +265,7 @@ fn map_for_reading(
 ) -> rustix::io::Result<*mut u8> {
     let fixed = if at.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
     let at = at.map_or(ptr::null_mut(), <*mut u8>::cast);
-    // SAFETY: a mapping of ours is replaced by one of the same bytes, or the kernel chooses an address
+    // SAFETY: our mapping is replaced by one of the same bytes, or the kernel chooses an address
     // range that nothing else uses.
     let base = unsafe {
         rustix::mm::mmap(at, bytes, ProtFlags::READ, MapFlags::PRIVATE | fixed, descriptor, 0)

@@ -1,9 +1,9 @@
 //! Data: values that stay here (spec/wire.md, section 12).
 //!
-//! - Data stands in `all` from the Open of its call until it is deleted or its lease is over, and
+//! - Data stands in `all` from the Open of its call until it is deleted or its lease has ended, and
 //!   what is counted for it stands in the room of kept calls.
-//! - A call that waits for data stands in its `waiting`, once for each argument, and whoever wants
-//!   to fetch it in its `asking` and, by the channel, in `asked`.
+//! - A call that waits for data stands in its `waiting`, once for each argument, and clients that
+//!   want it in its `asking` and, by the channel, in `asked`.
 //! - `owned` has the data of clients that are connected, and `due` that of all others.
 //! - The memory of a value is released when neither its data nor a call nor an answer has it.
 
@@ -131,7 +131,7 @@ impl DataTable {
         self.all.get(id).filter(|data| data.principal == principal)
     }
 
-    /// Whether there is none.
+    /// Whether there is no data.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -201,7 +201,7 @@ impl DataTable {
         true
     }
 
-    /// What is there for nobody when no client is connected and no call is under way.
+    /// What is there for nobody when no client is connected and no call is running.
     pub(crate) fn is_forgotten(&self) -> bool {
         let is_awaited = |data: &Data| !data.waiting.is_empty() || !data.asking.is_empty();
         let is_any = self.all.values().any(is_awaited);
@@ -253,7 +253,7 @@ impl DataTable {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Data whose lease is over.
+    /// Data whose lease has ended.
     pub(crate) fn due(&self, now: Instant) -> Option<DataId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
     }

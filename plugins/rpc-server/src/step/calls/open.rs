@@ -86,13 +86,7 @@ impl Server {
             self.take_kept_room(surroundings, &caller, keep, bytes)?;
         }
         let lease = self.check_stays(connection, open, &caller, &plan)?;
-        let stays = self.allocate_stays(surroundings, &caller, &plan)?;
-        let memory = plan.allocate(surroundings, connection);
-        if memory.is_err() {
-            release_stays(surroundings, &stays);
-        }
-        let memory = memory?;
-        let segments = named_segments(open);
+        let memory = self.memory_for(surroundings, connection, &caller, open, &plan)?;
         let now = surroundings.now();
         let deadline = deadline_of(open, now, around.until);
         let Some(open) = taken.take() else { return Ok(0) };
@@ -108,7 +102,7 @@ impl Server {
             routine,
             open,
             layout,
-            memory: CallMemory { own: memory, segments, stays, ..CallMemory::default() },
+            memory,
             arguments: Arguments::default(),
             run: Run { share, ..Run::default() },
             wants,
@@ -121,6 +115,26 @@ impl Server {
         let key = self.enter(connection, channel, call, &plan);
         self.enter_stays(key, lease, &plan);
         Ok(plan.announced)
+    }
+
+    /// Memory for what comes with a call, and for its results that stay.
+    fn memory_for(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        caller: &crate::state::Caller,
+        open: &Open,
+        plan: &check::Plan,
+    ) -> Result<CallMemory> {
+        let stays = self.allocate_stays(surroundings, caller, plan)?;
+        let segments = named_segments(open);
+        match plan.allocate(surroundings, connection) {
+            Ok(own) => Ok(CallMemory { own, segments, stays, ..CallMemory::default() }),
+            Err(error) => {
+                release_stays(surroundings, &stays);
+                Err(error)
+            }
+        }
     }
 
     /// What a call asks for, or the object that it is on was made with.

@@ -47,38 +47,11 @@ impl Server {
                 .is_some_and(|connection| self.has_feature(connection, DATA));
         for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count)
         {
-            let place = match self.lies(key, slot)? {
-                Some(Lies { source, bytes, offset, length }) if shares && source != UNSHARED => {
-                    let segment = self.share_with(surroundings, executable, source, bytes)?;
-                    Some(Argument::Shared(segment, offset, length))
-                }
-                Some(Lies {
-                    source: MemorySource::Client(client, segment),
-                    bytes,
-                    offset,
-                    length,
-                }) => {
-                    let memory =
-                        self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
-                    if let Some(memory) = memory.filter(|_| parameter.mode.is_output()) {
-                        surroundings.expect(memory, offset..offset + length);
-                    }
-                    None
-                }
-                _ => None,
-            };
+            let is_output = parameter.mode.is_output();
+            let place =
+                self.place_in_terms(surroundings, (key, slot), (executable, shares), is_output)?;
             let call = self.state.calls.get(&key).ok_or_else(gone)?;
-            // The client's stay as they are: a call that has not begun may be passed to another
-            // executable.
-            let argument = match (&call.open.arguments[slot], &call.layout.parameters[slot]) {
-                (Argument::Shared(..), ParameterLayout::Array(array)) if place.is_none() => {
-                    match array.transfer_bytes {
-                        0 => Argument::Inline(InlineBytes::new()),
-                        bytes => Argument::Blocks(Some(bytes)),
-                    }
-                }
-                (argument, _) => argument.clone(),
-            };
+            let argument = argument_to_send(call, slot, place.is_some());
             let (argument, want) =
                 in_executables_terms(parameter, argument, want(call, slot), place);
             let given =
@@ -116,6 +89,31 @@ impl Server {
         })
     }
 
+    /// Where a parameter's array lies, in the executable's terms; `None` if it goes through the
+    /// connection.
+    fn place_in_terms(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        (key, slot): (CallKey, usize),
+        (executable, shares): (ExecutableId, bool),
+        is_output: bool,
+    ) -> Result<Option<Argument>> {
+        match self.lies(key, slot)? {
+            Some(Lies { source, bytes, offset, length }) if shares && source != UNSHARED => {
+                let segment = self.share_with(surroundings, executable, source, bytes)?;
+                Ok(Some(Argument::Shared(segment, offset, length)))
+            }
+            Some(Lies { source: MemorySource::Client(client, segment), bytes, offset, length }) => {
+                let memory = self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                if let Some(memory) = memory.filter(|_| is_output) {
+                    surroundings.expect(memory, offset..offset + length);
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The value that a parameter was given: in memory, for an executable that reads it there, if it lies
     /// there in the parameter's order; otherwise through the connection.
     fn given_in_executables_terms(
@@ -132,7 +130,8 @@ impl Server {
         let Some(memory) = value.memory().filter(|memory| is_shared && memory.identity != 0) else {
             return Ok(Some(Argument::Blocks(Some(value.bytes()))));
         };
-        let (source, bytes) = (MemorySource::Own(memory.identity), memory.bytes);
+        let source = MemorySource::Own(memory.identity);
+        let bytes = memory.bytes;
         let length = value.bytes();
         let segment = self.share_with(surroundings, executable, source, bytes)?;
         Ok(Some(Argument::Shared(segment, 0, length)))
@@ -195,6 +194,20 @@ impl Server {
             PeerKind::Client { segments, .. } => segments.get(&segment).copied(),
             PeerKind::Executable(_) => None,
         }
+    }
+}
+
+/// An argument as it came, or as bytes that are sent on. The client's own stay as they are: a call
+/// that has not begun may be passed to another executable.
+fn argument_to_send(call: &Call, slot: usize, has_place: bool) -> Argument {
+    match (&call.open.arguments[slot], &call.layout.parameters[slot]) {
+        (Argument::Shared(..), ParameterLayout::Array(array)) if !has_place => {
+            match array.transfer_bytes {
+                0 => Argument::Inline(InlineBytes::new()),
+                bytes => Argument::Blocks(Some(bytes)),
+            }
+        }
+        (argument, _) => argument.clone(),
     }
 }
 

@@ -162,14 +162,15 @@ impl Server {
         self.finish(surroundings, key, Ok((results, CallTimes::default())));
     }
 
-    /// What a client shared is read where it lies: it may write there yet.
+    /// What a client shared is read in place: it may write there yet.
     fn map_put(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) -> Result<()> {
         let Some(call) = self.state.calls.get(&key) else { return Ok(()) };
         let last = call.open.arguments.len().saturating_sub(1);
         let Some(Argument::Shared(segment, offset, _)) = call.open.arguments.last() else {
             return Ok(());
         };
-        let (segment, offset) = (*segment, *offset);
+        let segment = *segment;
+        let offset = *offset;
         let gone = || Error::internal("keep data", "its client has left");
         let (client, _) = call.client.ok_or_else(gone)?;
         let bytes = self.segment_bytes(client, segment).ok_or_else(gone)?;

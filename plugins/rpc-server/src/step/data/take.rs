@@ -275,7 +275,7 @@ pub(in crate::step) fn not_there(id: DataId) -> Error {
     Error::new(ErrorKind::NotFound, "find data", "the server has no such data")
         .with("data", id)
         .fix(
-            "it was deleted, its lease is over, or it belongs to another user: `farcall data` \
+            "it was deleted, its lease has ended, or it belongs to another user: `farcall data` \
             lists yours",
         )
 }

@@ -148,9 +148,9 @@ impl Server {
 }
 
 /// Advice for a routine that may have written to data.
-const WRITES_DATA: &str = "one of its arguments was data, which is mapped for reading only since its \
-    interface file says `const`: remove that word if the routine writes to the argument; otherwise \
-    check for indexes outside the arrays";
+const WRITES_DATA: &str = "one of its arguments was data, which is mapped for reading only since \
+    its interface file says `const`: remove that word if the routine writes to the argument; \
+    otherwise check for indexes outside the arrays";
 
 /// Whether a call was given data that its routine says it only reads.
 fn reads_data(call: &Call) -> bool {

@@ -116,18 +116,12 @@ impl Server {
             }
             Request::List => self.ask_large(surroundings, connection, channel, Large::List),
             Request::Load(_) => {
-                let error = Error::new(
-                    ErrorKind::PermissionDenied,
-                    "load a module",
-                    "only a server may send this request, and only to an executable",
-                );
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
+                let message = "only a server may send this request, and only to an executable";
+                self.not_for_clients(connection, channel, "load a module", message);
             }
             Request::Nest(_) => {
                 let message = "only an executable may send this, to its server";
-                let error =
-                    Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
+                self.not_for_clients(connection, channel, "call from inside a routine", message);
             }
             Request::Hold(asked) => {
                 self.hold_executables(surroundings.now(), connection, channel, &asked);
@@ -173,6 +167,17 @@ impl Server {
                 self.relay_asked(connection, channel, request);
             }
         }
+    }
+
+    fn not_for_clients(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        operation: &'static str,
+        message: &'static str,
+    ) {
+        let error = Error::new(ErrorKind::PermissionDenied, operation, message);
+        self.reply(connection, channel, &Reply::Failed((&error).into()));
     }
 
     fn relay_asked(&mut self, connection: ConnectionId, channel: ChannelId, request: Request) {
