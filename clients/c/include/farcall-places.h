@@ -1,5 +1,5 @@
-/* Where GridRPC's handles go, for other languages: what a client configuration of Ninf-G's says of
- * servers. farcall.h includes this header. */
+/* For other languages: places that own what the library makes, and where GridRPC's handles go (what a
+ * client configuration of Ninf-G's says of servers). farcall.h includes this header. */
 #ifndef FARCALL_PLACES_H
 #define FARCALL_PLACES_H
 
@@ -8,6 +8,19 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A place that owns what a function of this header puts into it, for languages whose collector runs
+ * a C function at the end of an object: no code of the language runs then, which an interrupt could
+ * end halfway. Pass the address of `object`, which is the place's own, to whatever makes the
+ * object. */
+typedef struct farcall_place {
+    void *object;                /* NULL: nothing */
+    void (*free)(void *object);  /* the function that frees it, such as farcall_call_free */
+    int64_t process; /* getpid() of the process that uses it: a forked one frees nothing */
+} farcall_place;
+/* Frees what lies in a farcall_place, if anything does, and leaves NULL there. NULL does
+ * nothing. */
+void farcall_place_clear(void *place);
 
 /* What a client configuration of Ninf-G's says of servers. Any thread may use it; private servers
  * that it has started end with it. These functions return codes of grpc.h; *words is then what is

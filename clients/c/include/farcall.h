@@ -567,21 +567,6 @@ typedef struct farcall_placed {
 int farcall_results_placed(const farcall_results *results, farcall_placed *placed);
 void farcall_results_free(farcall_results *results);
 
-/* ---- For bindings ---------------------------------------------------------------------------- */
-
-/* A place that owns what a function of this header puts into it, for languages whose collector runs
- * a C function at the end of an object: no code of the language runs then, which an interrupt could
- * end halfway. Pass the address of `object`, which is the place's own, to whatever makes the
- * object. */
-typedef struct farcall_place {
-    void *object;                /* NULL: nothing */
-    void (*free)(void *object);  /* the function that frees it, such as farcall_call_free */
-    int64_t process; /* getpid() of the process that uses it: a forked one frees nothing */
-} farcall_place;
-/* Frees what lies in a farcall_place, if anything does, and leaves NULL there. NULL does nothing.
-   */
-void farcall_place_clear(void *place);
-
 /* ---- The plain variadic call ----------------------------------------------------------------- */
 
 /* For function pointers and other languages. Arguments are all parameters but the WORK ones, in

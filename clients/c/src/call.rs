@@ -7,18 +7,15 @@ use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use farcall_base::abi::news_kind;
 use farcall_base::abi::status::{OK, PENDING};
-use farcall_base::abi::{news_kind, wanted};
 use farcall_client::{
-    Argument, CallId, CallOptions, Client, Data, Destination, Error, ErrorKind, Keep, News,
-    ObjectId, Outputs, PendingCall, Result, Routine, Stay,
+    Argument, CallId, CallOptions, Client, Data, Destination, Error, ErrorKind, News, Outputs,
+    PendingCall, Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{
-    Place, elements, free, guard, limit, limit_of, object, optional_text, options, patience,
-    resources,
-};
+use crate::boundary::{Place, elements, free, guard, object, patience};
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;

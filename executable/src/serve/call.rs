@@ -1,16 +1,16 @@
 //! One call: its values laid out in memory as the routine wants them.
 
 mod checks;
-mod data;
 mod fill;
 mod plan;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, CallId, Error, Instant, Result};
-use farcall_idl::interface::{Interface, Mode, Parameter};
+use farcall_idl::interface::Parameter;
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
 use farcall_link::content::Outgoing;
@@ -27,9 +27,9 @@ use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::texts::LongTexts;
 use super::{output, ranks};
 use checks::{check_open, text_extent, wanted};
-use data::DataUsed;
 use farcall_native::invoke::{Slot, invoke};
 use plan::Builder;
+use usage::Usage;
 
 /// Where a parameter's value lies.
 #[derive(Clone)]
@@ -75,10 +75,8 @@ pub struct PendingCall {
     pub is_measured: bool,
     /// Threads that libraries run from then on, where it says.
     pub threads: Option<u32>,
-    /// Arrays that the routine writes and does not read.
-    unread: Vec<usize>,
-    /// What it has to do with data that stays at the server.
-    data: DataUsed,
+    /// How its routine uses arrays.
+    usage: Usage,
 }
 
 /// What a routine is called with.
@@ -87,15 +85,6 @@ pub(super) struct Ready {
     slots: Vec<Slot>,
     /// What some of the slots point to.
     texts: LongTexts,
-}
-
-/// INOUT arrays that were left out.
-fn unread(interface: &Interface, open: &Open) -> Vec<usize> {
-    let is_unread = |(_, (parameter, argument)): &(usize, (&Parameter, &Argument))| {
-        parameter.mode == Mode::InOut && **argument == Argument::Absent
-    };
-    let all = interface.parameters.iter().zip(&open.arguments).enumerate();
-    all.filter(is_unread).map(|(index, _)| index).collect()
 }
 
 fn is_measured(open: &Open) -> bool {
@@ -151,8 +140,7 @@ impl PendingCall {
             told: None,
             is_measured: is_measured(open),
             threads: threads_of(open.attributes.as_deref()),
-            unread: unread(interface, open),
-            data: DataUsed::of(open),
+            usage: Usage::of(interface, open),
         };
         call.fill(interface, open, &values, segments)?;
         call.check_ranks(interface)?;
@@ -206,9 +194,9 @@ impl PendingCall {
             super::callback::keep_slots(&ready.slots);
         }
         self.clear_unread()?;
-        self.data.open_copies()?;
+        self.usage.open_copies()?;
         let outcome = self.invoke(module, loaded, &mut ready);
-        self.data.close_copies();
+        self.usage.close_copies();
         // Texts that the slots point to live until they were copied.
         let _texts = match ranks::led() {
             Some(ranks) => ranks.returned(outcome),
@@ -224,7 +212,7 @@ impl PendingCall {
     /// Clears what lies in memory that others share of arrays which the routine does not read: it
     /// may multiply them by 0 all the same, and may leave some of their elements as they are.
     fn clear_unread(&self) -> Result<()> {
-        for index in &self.unread {
+        for index in &self.usage.unread {
             let (ParameterLayout::Array(array), Place::Memory(region, offset)) =
                 (&self.layout.parameters[*index], &self.places[*index])
             else {

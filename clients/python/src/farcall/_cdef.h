@@ -142,24 +142,6 @@ int farcall_forget(farcall_client *client, const char *id, farcall_error **error
 int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 int farcall_kept_by_server( farcall_client *client, char **json, char **silent, farcall_error
 **error);
-int farcall_put(const farcall_client *client, const farcall_argument *array, const
-farcall_call_options *options, farcall_data **data, farcall_error **error);
-int farcall_find_data( const farcall_client *client, const char *id, farcall_data **data,
-farcall_error **error);
-int farcall_data_list(const farcall_client *client, char **json, farcall_error **error);
-int farcall_call_data( const farcall_call *call, size_t parameter, farcall_data **data,
-farcall_error **error);
-int farcall_results_data( const farcall_results *results, size_t parameter, farcall_data **data,
-farcall_error **error);
-int farcall_data_fetch(const farcall_data *data, const farcall_call_options *options,
-farcall_routine **routine, farcall_call **call, farcall_error **error);
-int farcall_data_id(const farcall_data *data, char *id);
-uint32_t farcall_data_element(const farcall_data *data);
-size_t farcall_data_rank(const farcall_data *data);
-const uint64_t *farcall_data_extents(const farcall_data *data);
-int farcall_data_delete(const farcall_data *data, farcall_error **error);
-void farcall_data_leave(const farcall_data *data);
-void farcall_data_free(farcall_data *data);
 typedef struct farcall_publish_options { size_t size; const char *source; double timeout_seconds;
 uint32_t stay; uint32_t reserved; const char *known_as; } farcall_publish_options;
 int farcall_publish(farcall_client *client, const char *file, const farcall_publish_options
@@ -190,9 +172,6 @@ typedef struct farcall_placed { farcall_phases predicted; farcall_phases measure
 farcall_placed;
 int farcall_results_placed(const farcall_results *results, farcall_placed *placed);
 void farcall_results_free(farcall_results *results);
-typedef struct farcall_place { void *object; void (*free)(void *object); int64_t process; }
-farcall_place;
-void farcall_place_clear(void *place);
 typedef struct farcall_step { int64_t data; int64_t into; } farcall_step;
 typedef int (*farcall_map_done)(void *context, size_t element, int status, const farcall_results
 *results, const farcall_error *error);
@@ -215,6 +194,9 @@ capacity, farcall_number *numbers, size_t *count, farcall_error **error);
 size_t farcall_farm_under_way(const farcall_farm *farm);
 const char *farcall_farm_server(const farcall_farm *farm, uint32_t server);
 void farcall_farm_free(farcall_farm *farm);
+typedef struct farcall_place { void *object; void (*free)(void *object); int64_t process; }
+farcall_place;
+void farcall_place_clear(void *place);
 typedef struct farcall_grpc_places farcall_grpc_places;
 int farcall_grpc_places_read(const char *file, farcall_grpc_places **places, char **words);
 int farcall_grpc_places_connect(const farcall_grpc_places *places, const char *wanted, const char

@@ -123,8 +123,6 @@ class Prepared:
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
 
-    # Arguments.
-
     def wrong(self, message: str, advice: str = "") -> _errors.Error:
         return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
 

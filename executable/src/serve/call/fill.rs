@@ -99,7 +99,7 @@ impl PendingCall {
                     let value = Block::of(&from, at, needed as usize)?;
                     fill_array(parameter, &mut packing, value.bytes())?;
                 } else if from.is_sealed() && !parameter.constant {
-                    self.data.is_copied(from);
+                    self.usage.is_copied(from);
                 }
             }
             _ => {}

@@ -12,6 +12,7 @@ use crate::state::{
     Arguments, Call, CallClock, CallKey, CallMemory, Known, PeerKind, Run, Variant, Wants,
 };
 use crate::step::calls::check;
+use crate::step::calls::nest::Around;
 use crate::step::calls::ranks;
 use crate::step::calls::resources;
 use crate::step::data::make::release as release_stays;
@@ -60,13 +61,7 @@ impl Server {
         self.check_calls_max(connection)?;
         self.may_ask(connection, &open.routine)?;
         self.look_at_placement(connection, open)?;
-        let called = self.object_called(connection, open, &around)?;
-        let on = called.as_ref().map(|(executable, _)| *executable);
-        let called = called.map(|(_, routine)| routine).or_else(|| self.data_routine(open));
-        let routine = called.map_or_else(|| self.routine_of_nobody(open), Ok)?;
-        if !routine.is_data {
-            self.may_call(connection, &routine)?;
-        }
+        let (on, routine) = self.called(connection, open, &around)?;
         let interface = &routine.routine.interface;
         let limit = self.state.limits.call_bytes_max;
         let layout = check::layout(interface, &routine.sizer, open, limit)?;
@@ -115,6 +110,25 @@ impl Server {
         let key = self.enter(connection, channel, call, &plan);
         self.enter_stays(key, lease, &plan);
         Ok(plan.announced)
+    }
+
+    /// What is called, and the object that it is called on.
+    fn called(
+        &mut self,
+        connection: ConnectionId,
+        open: &Open,
+        around: &Around,
+    ) -> Result<(Option<ExecutableId>, Arc<Known>)> {
+        if let Some((executable, routine)) = self.object_called(connection, open, around)? {
+            self.may_call(connection, &routine)?;
+            return Ok((Some(executable), routine));
+        }
+        if let Some(routine) = self.data_routine(open) {
+            return Ok((None, routine));
+        }
+        let routine = self.routine_of_nobody(open)?;
+        self.may_call(connection, &routine)?;
+        Ok((None, routine))
     }
 
     /// Memory for what comes with a call, and for its results that stay.
