@@ -105,6 +105,15 @@ pub trait MemorySource: Send + Sync {
     /// `System` when there was no descriptor or room left for it.
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>>;
 
+    /// The same of memory that may be sealed against writing ([`Region::is_sealed`]): that is mapped
+    /// for reading.
+    ///
+    /// # Errors
+    /// As for [`MemorySource::adopt`].
+    fn adopt_value(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
+        self.adopt(descriptor, bytes)
+    }
+
     /// Whether [`MemorySource::adopt`] takes this memory; gives its descriptor back. No page of it
     /// is touched.
     ///

@@ -28,7 +28,7 @@ impl Segments {
                 "a segment larger than the address space",
             )
         })?;
-        self.mapped.insert(segment, self.source.adopt(descriptor, bytes));
+        self.mapped.insert(segment, self.source.adopt_value(descriptor, bytes));
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_link::memory::{MemorySource, Region};
 
-use mapping::{Mapping, Obituaries};
+use mapping::{Mapping, Obituaries, Use};
 use pool::Pool;
 
 /// How much memory a source may hold.
@@ -94,6 +94,16 @@ impl SharedMemory {
     }
 }
 
+impl SharedMemory {
+    fn adopt_for(&self, descriptor: OwnedFd, bytes: usize, used: Use) -> Result<Arc<dyn Region>> {
+        lock(&self.pool).reserve_adopted(bytes as u64)?;
+        let mapping = Mapping::adopt(descriptor, bytes, used)
+            .inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
+        let home = Home::Peer(Arc::downgrade(&self.pool));
+        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+}
+
 impl MemorySource for SharedMemory {
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Region>> {
         let class = pool::size_class(bytes).ok_or_else(|| too_much(bytes as u64, u64::MAX))?;
@@ -125,16 +135,16 @@ impl MemorySource for SharedMemory {
     }
 
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
-        lock(&self.pool).reserve_adopted(bytes as u64)?;
-        let mapping = Mapping::adopt(descriptor, bytes)
-            .inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
-        let home = Home::Peer(Arc::downgrade(&self.pool));
-        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+        self.adopt_for(descriptor, bytes, Use::Writing)
+    }
+
+    fn adopt_value(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
+        self.adopt_for(descriptor, bytes, Use::Reading)
     }
 
     fn check(&self, descriptor: OwnedFd, bytes: usize) -> Result<OwnedFd> {
         lock(&self.pool).reserve_adopted(bytes as u64)?;
-        let checked = Mapping::inspect(descriptor, bytes);
+        let checked = Mapping::inspect(descriptor, bytes, Use::Writing);
         lock(&self.pool).release_adopted(bytes as u64);
         checked.map(|(_, descriptor)| descriptor)
     }

@@ -99,6 +99,11 @@ impl Builder<'_> {
             Some((segment, offset, length)) => {
                 let (region, at) =
                     self.segments.find(*segment, *offset, *length, array.full_bytes)?;
+                if region.is_sealed() && parameter.mode.is_output() {
+                    let message = "the peer shared memory that is read-only for a result";
+                    return Err(Error::new(ErrorKind::Protocol, "map shared memory", message)
+                        .with("parameter", &parameter.name));
+                }
                 Ok(Planned::Ready(Place::Memory(region, at)))
             }
             None => Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?)),

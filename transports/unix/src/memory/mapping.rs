@@ -34,6 +34,15 @@ pub struct Mapping {
     is_sealed: bool,
 }
 
+/// What a peer's memory is used for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Both ends read and write.
+    Writing,
+    /// It may be sealed against writing, and is only read then.
+    Reading,
+}
+
 // SAFETY: the mapping is an address range of the whole process; who may touch which bytes when is
 // ordered by the protocol, between threads as between processes.
 unsafe impl Send for Mapping {}
@@ -151,12 +160,12 @@ impl Mapping {
 
     /// Maps what another process shared, once it can no longer be taken away. The mapping alone
     /// holds the memory.
-    pub fn adopt(descriptor: OwnedFd, bytes: usize) -> Result<Mapping> {
-        Ok(Self::inspect(descriptor, bytes)?.0)
+    pub fn adopt(descriptor: OwnedFd, bytes: usize, used: Use) -> Result<Mapping> {
+        Ok(Self::inspect(descriptor, bytes, used)?.0)
     }
 
     /// The same; gives the descriptor back, too.
-    pub fn inspect(descriptor: OwnedFd, bytes: usize) -> Result<(Mapping, OwnedFd)> {
+    pub fn inspect(descriptor: OwnedFd, bytes: usize, used: Use) -> Result<(Mapping, OwnedFd)> {
         if is_stand_in(&descriptor) {
             give_back_stand_in(descriptor);
             let message = "no file descriptor is left for the peer's shared memory";
@@ -164,7 +173,7 @@ impl Mapping {
                 .fix("start this process with a higher limit on open files (ulimit -n)")
                 .retryable());
         }
-        let (base, is_sealed) = map_sealed(&descriptor, bytes)?;
+        let (base, is_sealed) = map_sealed(&descriptor, bytes, used)?;
         Ok((Mapping { base, bytes, identity: 0, obituaries: None, is_sealed }, descriptor))
     }
 
@@ -188,7 +197,7 @@ impl Mapping {
 
 /// Maps a peer's memory if it is what the peer says, and stays so; whether it is sealed against
 /// writing, too.
-fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<(*mut u8, bool)> {
+fn map_sealed(descriptor: &OwnedFd, bytes: usize, used: Use) -> Result<(*mut u8, bool)> {
     let refuse = |what: String| {
         Error::new(ErrorKind::Protocol, "map shared memory", format!("the peer shared {what}"))
             .with("announced", Bytes(bytes as u64))
@@ -218,7 +227,7 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<(*mut u8, bool)> {
     if system.f_type == HUGETLBFS_MAGIC {
         return Err(refuse("memory in huge pages (MFD_HUGETLB)".into()));
     }
-    let is_sealed = seals.contains(SealFlags::WRITE);
+    let is_sealed = used == Use::Reading && seals.contains(SealFlags::WRITE);
     let mapped = match is_sealed {
         true => map_for_reading(None, descriptor, bytes),
         false => map(descriptor, bytes),

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use farcall_base::{Error, Result, Word};
 use farcall_link::turnstile::Turnstile;
 
-use crate::memory::mapping::Mapping;
+use crate::memory::mapping::{Mapping, Use};
 
 const HEADER_BYTES: usize = 4096;
 const TOTAL_BYTES: usize = HEADER_BYTES + 2 * Mapping::CAPACITY as usize;
@@ -159,7 +159,7 @@ impl RingMemory {
 
     /// Memory that was offered: sealed, and of the right size.
     pub fn adopt(descriptor: OwnedFd) -> Result<RingMemory> {
-        Ok(RingMemory::new(Mapping::adopt(descriptor, TOTAL_BYTES)?, 1))
+        Ok(RingMemory::new(Mapping::adopt(descriptor, TOTAL_BYTES, Use::Writing)?, 1))
     }
 
     /// What the other end adopts.
