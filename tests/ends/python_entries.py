@@ -175,6 +175,31 @@ def fetched(case):
     return lambda: server.fetch("00112233445566778899aabbccddeeff", timeout=case.limit).result()
 
 
+def put(case):
+    server = case.connect()
+    return lambda: server.put(LARGE, timeout=case.limit)
+
+
+def data_fetched(case):
+    data = case.connect().put(LARGE)
+    return lambda: data.fetch(timeout=case.limit)
+
+
+def data_listed(case):
+    server = case.connect(case.limit)
+    return server.data
+
+
+def data_found(case):
+    server = case.connect(case.limit)
+    return lambda: server.data("00112233445566778899aabbccddeeff")
+
+
+def data_deleted(case):
+    data = case.connect(case.limit).put([1.0])
+    return data.delete
+
+
 def published(case):
     server = case.connect()
     return lambda: server.publish(__file__, timeout=case.limit)
@@ -183,7 +208,7 @@ def published(case):
 # By the name of what takes the limit; those that are left at once, before there is a connection,
 # are `NOT_TURNED`.
 TABLE = {
-    "connect": [connected, looked_up, listed],
+    "connect": [connected, looked_up, listed, data_listed, data_found, data_deleted],
     "Routine": [
         called,
         called_with_much,
@@ -196,6 +221,7 @@ TABLE = {
     "Routine.hold": [held],
     "Class": [made],
     "Class.__call__": [made],
+    "Data.fetch": [data_fetched],
     "CallFuture.result": [result_awaited],
     "CallFuture.exception": [exception_awaited],
     "Executor.map": [mapped],
@@ -203,6 +229,7 @@ TABLE = {
     "Server.fetch": [fetched],
     "Server.map": [farmed],
     "Server.publish": [published],
+    "Server.put": [put],
     "Server.query": [queried],
 }
 # These meet the peer as it is from the first byte on.

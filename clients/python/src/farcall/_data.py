@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _errors
 from ._connection import Connection, seconds
-from ._interface import ELEMENTS, STRUCT, Interface, Parameter
+from ._interface import ELEMENTS, STRUCT, Interface, Names, Parameter
 from ._library import (
     OK,
     check,
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 # NumPy's type of each number of enum farcall_element.
 _TYPES = dict(ELEMENTS.values())
-_DATA: int = lib.FARCALL_DATA
+DATA: int = lib.FARCALL_DATA
+# By NumPy's letter for them: what elements that data cannot have may be converted to.
+_INSTEAD = {"e": "f4", "g": "f8", "G": "c16", "M": "i8", "m": "i8"}
 
 
 class DataState(NamedTuple):
@@ -50,6 +52,8 @@ class DataState(NamedTuple):
     """Until it is deleted; None while its client is connected."""
     principal: str
     """Whose it is."""
+    reason: Optional[str]
+    """Why it will never be there; None unless `state` is `failed`."""
 
 
 class Data:
@@ -104,10 +108,27 @@ class Data:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __getitem__(self, _: object) -> NoReturn:
+        # Neither one by one nor all of it for one: programs say when it is fetched.
+        raise _errors.make(
+            _errors.WrongType,
+            "read elements of data",
+            "they are at the server",
+            "fetch the value: numpy.asarray(...)",
+            data=self.id,
+        )
+
     def __repr__(self) -> str:
         extents = lib.farcall_data_extents(self._place[0])
         shape = ", ".join(map(str, extents[0 : self.ndim])) if extents else "?"
         return f"<farcall.Data {self.id[:8]}: {self.dtype}[{shape}] at {self._connection.address}>"
+
+    def __copy__(self) -> Data:
+        # It never changes.
+        return self
+
+    def __deepcopy__(self, _: Any) -> Data:
+        return self
 
     def __reduce__(self) -> NoReturn:
         raise _errors.make(
@@ -128,40 +149,20 @@ class Data:
         return self._fetch(timeout)
 
     def _fetch(self, timeout: Optional[float] = None) -> Any:
-        from ._future import CallFuture
-        from ._keeping import Fetched
-        from ._routine import Routine
+        from ._coming import value_of_data
 
-        limit = (
-            None
-            if timeout is None
-            else seconds("fetch data", timeout, "give seconds above 0, or None")
-        )
-        options = _options(limit)
-        place = handle_place("farcall_call **", lib.farcall_call_free)
-        routine = handle_place("farcall_routine **", lib.farcall_routine_free)
-        error, handle = error_place(), self._handle()
-        fetch = lib.farcall_data_fetch
-        used = (handle, options)
-        check(interruptible(fetch, handle[0], options, routine, place, error, used=used), error)
-        future = CallFuture()
-        fetched = Fetched(Routine(self._connection, routine), limit)
-        future.started(place, fetched, self._connection.handles.waiter)
-        return future.result()["value"]
+        return value_of_data(self._connection, self._connected(), timeout)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         if copy is False:
             raise ValueError("data is fetched from its server: that is a copy")
-        value = np.asarray(self._fetch())
-        if value.ndim != self.ndim:
-            # What is one number comes as one.
-            value = value.reshape(self.shape)
+        value = self._fetch()
         return value if dtype is None else value.astype(dtype, copy=False)
 
     @_errors.ends_here
     def delete(self) -> None:
         """Deletes it now. Calls that have it already go on with it."""
-        handle, error = self._handle(), error_place()
+        handle, error = self._connected(), error_place()
         check(interruptible(lib.farcall_data_delete, handle[0], error, used=(handle,)), error)
 
     def leave(self) -> str:
@@ -181,6 +182,13 @@ class Data:
             )
         return self._place
 
+    def _connected(self) -> Any:
+        """The same, to ask the server for it."""
+        handle = self._handle()
+        # Says why if the connection cannot be used.
+        self._connection.handles.client()
+        return handle
+
     def pass_as(
         self, routine: str, parameter: Parameter, connection: Connection, slot: Any
     ) -> None:
@@ -197,7 +205,7 @@ class Data:
                 data=self.id,
                 server=self._connection.address,
             )
-        slot.kind, slot.data = _DATA, self._handle()[0]
+        slot.kind, slot.data = DATA, self._handle()[0]
 
 
 class StayingResults:
@@ -209,23 +217,27 @@ class StayingResults:
         self._values = values
 
     def __getitem__(self, name: str) -> Data:
-        return self._values[name]
-
-    def __getattr__(self, name: str) -> Data:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        found = Names(list(self._values)).find(name) if isinstance(name, str) else None
+        if found is not None:
+            return self._values[found]
         names = ", ".join(self._values) or "no results that stay"
         raise _errors.make(
             _errors.NotFound, "read a result", f'no result that stays is called "{name}"',
             f"there are {names}",
         )  # fmt: skip
 
+    def __getattr__(self, name: str) -> Data:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
         return f"StayingResults({inside})"
 
 
-def _options(timeout: Optional[float], lease: Optional[float] = None) -> Any:
+def call_options(timeout: Optional[float], lease: Optional[float] = None) -> Any:
+    """Options of a call that brings or takes a value."""
     options = ffi.new("farcall_call_options *")
     options.size = ffi.sizeof("farcall_call_options")
     options.timeout_seconds, options.announced = timeout or 0.0, 1
@@ -263,24 +275,10 @@ def put(
     timeout: Optional[float],
 ) -> Data:
     """Sends an array to the server."""
-    value = value_of(given)
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    if array.ndim == 0:
-        array = array.reshape(1)
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    number = next((known for known, dtype in _TYPES.items() if dtype == array.dtype), None)
-    if number is None or isinstance(array, np.ma.MaskedArray):
-        raise _errors.make(
-            _errors.WrongType,
-            "put data",
-            f"data cannot be {type(given).__name__} of {array.dtype}",
-            "pass an array of numbers without masks",
-        )
-    lease = None if lease is None else seconds("put data", lease, "give seconds above 0, or None")
-    limit = (
-        None if timeout is None else seconds("put data", timeout, "give seconds above 0, or None")
-    )
-    options = _options(limit, lease)
+    array, number = _array_of(given)
+    lease = seconds_or_none("put data", lease, "a lease")
+    limit = seconds_or_none("put data", timeout)
+    options = call_options(limit, lease)
     options.announced = 0
     named = server_text(at, _wrong)
     options.at = named or ffi.NULL
@@ -294,6 +292,38 @@ def put(
     used = (client, slot, shape, strides, array, options, named)
     check(interruptible(lib.farcall_put, client[0], slot, options, place, error, used=used), error)
     return Data(connection, place, None)
+
+
+def _array_of(given: Any) -> Tuple[Any, int]:
+    """An array of a type that data may have, and the number of that."""
+    value = value_of(given)
+    try:
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    except _errors.Error:
+        raise
+    except Exception as error:
+        message = f"no array can be made of this {type(given).__name__}: {error}"
+        raise _wrong(message, "pass a NumPy array of numbers") from error
+    if isinstance(array, np.ma.MaskedArray):
+        raise _wrong("data cannot be a masked array", "give all elements a value: .filled(0)")
+    array = array if array.ndim else array.reshape(1)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    for number, dtype in _TYPES.items():
+        if dtype == array.dtype:
+            return array, number
+    instead = _INSTEAD.get(array.dtype.char)
+    advice = f'convert it: .astype("{instead}")' if instead else "pass an array of numbers"
+    if array.dtype.char == "?":
+        advice = 'convert it: .astype("u1") for a bool of C, .astype("i4") for a logical'
+    of = "" if value is array else f", as this {type(given).__name__} has them"
+    raise _wrong(f"data cannot have elements of {array.dtype}{of}", advice)
+
+
+def seconds_or_none(operation: str, given: Any, what: str = "a timeout") -> Optional[float]:
+    """A time in seconds, where one is given."""
+    if given is None:
+        return None
+    return seconds(operation, given, "give seconds above 0, or None", what)
 
 
 def find(connection: Connection, wanted: object) -> Data:
@@ -322,7 +352,7 @@ def listed(connection: Connection) -> List[DataState]:
     ]
 
 
-def stay_text(given: Any, wrong: Any) -> Any:
+def stay_text(given: Any, interface: Interface, wrong: Any) -> Any:
     """The option `stay` as the core wants it; None for nothing."""
     if given is None or given is False:
         return None
@@ -335,7 +365,9 @@ def stay_text(given: Any, wrong: Any) -> Any:
         raise wrong(
             f"stay={given!r} is neither True nor names of results", "give True, a name, or a list"
         )
-    return ffi.new("char[]", ",".join(names).encode())
+    found = (interface.find(name) for name in names)
+    names = [name if one is None else one.name for name, one in zip(names, found)]
+    return ffi.new("char[]", ",".join(names).encode("utf-8", "replace"))
 
 
 def _wrong(message: str, advice: str) -> _errors.Error:

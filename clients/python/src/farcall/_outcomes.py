@@ -138,7 +138,8 @@ class Outcomes:
             if prepared is not None:
                 prepared.check_functions()
                 labelled = prepared.filler.labelled
-            return collect(self._interface, places, {}, labelled)
+            connection = self._template.connection_of_data
+            return collect(self._interface, places, {}, labelled, connection)
         finally:
             places.clear_results()
 

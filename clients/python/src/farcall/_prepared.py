@@ -14,7 +14,7 @@ from ._arguments import Filler
 from ._arrays import dtype_text
 from ._call_options import ANNOUNCED, UNANNOUNCED, call_options
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
-from ._data import stay_text
+from ._data import DATA, stay_text
 from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
@@ -117,8 +117,13 @@ class Prepared:
         self._at = server_text(options.get("at"), self.wrong)
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._resources = resources(options)
-        self._stay = stay_text(options.get("stay"), self.wrong)
+        self._stay = stay_text(options.get("stay"), self.interface, self.wrong)
         self._lease = self._seconds(options.get("lease"), "a lease")
+        if self._lease is not None and self._stay is None:
+            raise self.wrong("a lease is for results that stay", "give stay=True, too")
+        if self.keep is not None and self._has_data():
+            message = "a kept call survives its server, and data does not"
+            raise self.wrong(message, "pass arrays, and leave stay out; or leave keep out")
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
@@ -191,6 +196,9 @@ class Prepared:
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
         self.run_timeout = self._seconds(run_timeout, "a run_timeout")
+
+    def _has_data(self) -> bool:
+        return self._stay is not None or any(one.kind == DATA for one in self.filler.slots)
 
     def _seconds(self, given: Any, what: str = "a timeout") -> Optional[float]:
         advice = "give seconds above 0, or None"
@@ -266,6 +274,9 @@ class Prepared:
 
     def _in_place(self, parameter: Parameter) -> None:
         array = self.filler.given.get(parameter.index)
+        if array is None and self.filler.slots[parameter.index].kind == DATA:
+            message = f"{parameter.name} is data, which never changes"
+            raise self.wrong(message, "leave inplace out, and take the result")
         if array is None:
             message = f"{parameter.name} was converted, so that its result cannot go in its place"
             wanted = dtype_text(parameter)
@@ -289,8 +300,14 @@ class Prepared:
         destinations = self.destinations
         if self.filler.paths:
             destinations = {**destinations, **self.filler.paths}
-        connection = self.routine._connection if self._stay is not None else None
-        return collect(self.interface, places, destinations, self.filler.labelled, connection)
+        return collect(
+            self.interface, places, destinations, self.filler.labelled, self.connection_of_data
+        )
+
+    @property
+    def connection_of_data(self) -> Any:
+        """The connection whose server has the results that stay; None without any."""
+        return self.routine._connection if self._stay is not None else None
 
     def _options(self, announced: bool) -> Any:
         # Kept as long as the options are read.
@@ -314,8 +331,6 @@ class Prepared:
         options.at = self._at or ffi.NULL
         if self._stay is not None:
             options.stay, options.lease_seconds = self._stay, self._lease or 0.0
-        elif self._lease is not None:
-            raise self.wrong("a lease is for results that stay", "give stay=True, too")
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
             if self._label is not None:

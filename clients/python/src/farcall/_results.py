@@ -142,8 +142,12 @@ class Results(Single):
 
     @_errors.ends_here
     def __getitem__(self, key: Any) -> Any:
-        if is_of_elements(key) and len(self._values) == 1 and isinstance(self._one(), np.ndarray):
-            return self._one()[key]
+        if is_of_elements(key) and len(self._values) == 1:
+            from ._data import Data
+
+            one = self._one()
+            if isinstance(one, (np.ndarray, Data)):
+                return one[key]
         if not isinstance(key, str):
             return tuple(self._values.values())[key]
         name = Names(list(self._values)).find(key)
@@ -335,6 +339,12 @@ def _array(parameter: Parameter, places: CallPlaces) -> Any:
     if parameter.is_logical:
         return taken != 0
     return _texts(taken, parameter) if parameter.width else taken
+
+
+def of_data(parameter: Parameter, places: CallPlaces) -> Results:
+    """The value of data that was fetched: always an array."""
+    _look_at(parameter, places)
+    return Results({parameter.name: _taken(parameter, places)}, Times(0.0, 0.0, 0.0))
 
 
 def _texts(letters: Any, parameter: Parameter) -> Any:
