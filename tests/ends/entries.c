@@ -231,6 +231,42 @@ static int fetch_timeout(void)
     return farcall_fetch(client, "00112233445566778899aabbccddeeff", &options, NULL, &call, &error);
 }
 
+static int put_timeout(void)
+{
+    farcall_call_options options = {.size = sizeof options, .timeout_seconds = limit};
+    farcall_data *data;
+    return farcall_put(client, arguments(1) + 1, &options, &data, &error);
+}
+
+/* What stays at the server, as long as that answers. */
+static farcall_data *stays;
+
+static int data_fetch_timeout(void)
+{
+    farcall_call_options options = {.size = sizeof options, .timeout_seconds = limit};
+    farcall_call *call;
+    farcall_results *results;
+    int status = farcall_data_fetch(stays, &options, NULL, &call, &error);
+    return status == FARCALL_OK ? farcall_call_wait(call, -1, &results, &error) : status;
+}
+
+static int find_data(void)
+{
+    farcall_data *data;
+    return farcall_find_data(client, "00112233445566778899aabbccddeeff", &data, &error);
+}
+
+static int data_list(void)
+{
+    char *json;
+    return farcall_data_list(client, &json, &error);
+}
+
+static int data_delete(void)
+{
+    return farcall_data_delete(stays, &error);
+}
+
 static int publish_timeout(void)
 {
     farcall_publish_options options = {
@@ -244,8 +280,9 @@ static int hold_start(void)
     return farcall_hold_ready(held(limit), -1, &error);
 }
 
-/* What is connected with: nothing, no limit, the limit for look-ups, or the limit for silence. */
-enum connected { NOT, WITHOUT, WITH_TIMEOUT, WITH_HEARTBEAT, WITH_HOLD };
+/* What is connected with: nothing, no limit, the limit for look-ups, or the limit for silence; the
+ * last two have something at the server. */
+enum connected { NOT, WITHOUT, WITH_TIMEOUT, WITH_HEARTBEAT, WITH_HOLD, WITH_DATA };
 
 static const struct entry {
     const char *name;
@@ -270,6 +307,11 @@ static const struct entry {
     {"farcall_call_options.timeout_seconds", call_timeout, WITHOUT},
     {"farcall_call_options.timeout_seconds:start", start_timeout, WITHOUT},
     {"farcall_call_options.timeout_seconds:fetch", fetch_timeout, WITHOUT},
+    {"farcall_call_options.timeout_seconds:put", put_timeout, WITHOUT},
+    {"farcall_call_options.timeout_seconds:data_fetch", data_fetch_timeout, WITH_DATA},
+    {"farcall_connect_options.timeout_seconds:find_data", find_data, WITH_TIMEOUT},
+    {"farcall_connect_options.timeout_seconds:data_list", data_list, WITH_TIMEOUT},
+    {"farcall_connect_options.timeout_seconds:data_delete", data_delete, WITH_DATA},
     {"farcall_publish_options.timeout_seconds", publish_timeout, WITHOUT},
     {"farcall_hold_options.start_seconds", hold_start, WITHOUT},
 };
@@ -290,12 +332,14 @@ int main(int argc, char **argv)
         return 2;
     address = argv[2], token = argv[3], limit = atof(argv[4]);
     if (entry->connected != NOT)
-        begin(entry->connected == WITH_TIMEOUT ? limit : 0,
+        begin(entry->connected == WITH_TIMEOUT || entry->connected == WITH_DATA ? limit : 0,
             entry->connected == WITH_HEARTBEAT ? limit : 0);
     if (entry->connected == WITH_HOLD) {
         released = held(0);
         need(farcall_hold_ready(released, 60, &error), "hold");
     }
+    if (entry->connected == WITH_DATA)
+        need(farcall_put(client, arguments(1) + 1, NULL, &stays, &error), "put");
     ready();
     double start = now();
     int status = entry->run();

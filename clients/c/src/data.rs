@@ -7,7 +7,7 @@ use farcall_base::abi::element::VOID;
 use farcall_base::abi::status::OK;
 use farcall_client::idl::data::{DATA_RANK_MAX, DataKind};
 use farcall_client::idl::interface::{ElementType, Order};
-use farcall_client::{Data, DataId, DataState, DataStatus, Error, ErrorKind, Output, Result};
+use farcall_client::{Argument, Data, DataId, DataStatus, Error, ErrorKind, Output, Result};
 
 use crate::argument::{RawArgument, read_all};
 use crate::boundary::{Place, free, guard, object, text};
@@ -74,6 +74,11 @@ unsafe extern "C" fn farcall_put(
         // SAFETY: farcall.h: the array is as it says until this returns.
         let (mut arguments, _) = unsafe { read_all(&interface, &all) }?;
         let value = arguments.pop().unwrap_or_default();
+        if matches!(value, Argument::Null) {
+            let message = "the array's data is NULL, and it has elements";
+            return Err(Error::new(ErrorKind::InvalidArgument, "put data", message)
+                .fix("pass the address of its first element"));
+        }
         place.fill(DataObject(client.put(value, &options)?));
         Ok(OK)
     })
@@ -116,15 +121,13 @@ unsafe extern "C" fn farcall_data_list(
 fn told(data: &DataStatus) -> String {
     let extents: Vec<String> = data.extents.iter().map(u64::to_string).collect();
     let left = data.left_us.map_or("null".to_owned(), |us| (us as f64 / 1e6).to_string());
-    let state = match data.state {
-        DataState::Coming => "coming",
-        DataState::There => "there",
-        DataState::Failed => "failed",
-    };
+    let state = data.state.word();
+    let reason = data.failure.clone().map(|failure| quoted(&Error::from(failure).to_string()));
+    let reason = reason.unwrap_or_else(|| "null".to_owned());
     let element = DataKind::of_routine(&data.kind).map_or("", |kind| kind.element.name());
     format!(
         "{{\"id\":\"{}\",\"state\":\"{state}\",\"type\":{},\"extents\":[{}],\"bytes\":{},\
-         \"seconds_left\":{left},\"principal\":{}}}",
+         \"seconds_left\":{left},\"principal\":{},\"reason\":{reason}}}",
         data.id,
         quoted(element),
         extents.join(","),
