@@ -47,6 +47,7 @@ COMMANDS = {
     "submit": ["submit ends/one 1 --volatile"],
     "fetch": ["fetch {id}", "fetch {id} --timeout {limit}"],
     "kept": ["kept", "kept --json", "kept --forget {id}"],
+    "data": ["data", "data --json", "data --delete {id}", "data --delete all"],
     "publish": ["publish {idl}"],
     "withdraw": ["withdraw nothing"],
     "reload": ["reload ends"],

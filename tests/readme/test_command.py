@@ -109,6 +109,14 @@ def server(tmp_path):
     process.stdout.close()
 
 
+def put(server):
+    """Has the server keep data, and returns its id."""
+    import farcall
+
+    with farcall.connect(server["FARCALL_SERVER"]) as connection:
+        return connection.put([1.0], lease=60).leave()
+
+
 def test_bash_completes_ids_of_what_the_server_keeps(server):
     first, second = (
         run("submit", "cosine", "1", "--volatile", env=server).strip() for _ in range(2)
@@ -121,6 +129,8 @@ def test_bash_completes_ids_of_what_the_server_keeps(server):
     )
     assert completed("fetch", first[:8], env=reached) == {first}
     assert completed("objects", "--delete", "", env=reached) == set()
+    data = put(server)
+    assert completed("data", "--delete", "", env=reached) == {data}
     assert "--timeout" in completed("fetch", "--", env=reached)
 
 
@@ -147,6 +157,8 @@ def test_json_has_the_documented_keys(server, tmp_path):
 
     file = str(tmp_path / "one.idl")
     assert keys(answer("ls")) == documented("ls")
+    put(server)
+    assert keys(answer("data")) == documented("data")
     published = answer("publish", file)
     assert keys(published) == documented("publish")
     assert published == [{"module": "one", "routines": 1, "warnings": "", "failure": None}]

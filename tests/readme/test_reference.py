@@ -185,6 +185,7 @@ def test_manifest_keys():
         "submit",
         "fetch",
         "kept",
+        "data",
         "check",
         "fmt",
         "scan",

@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use farcall_base::CallId;
-use farcall_client::{HoldOptions, Keep};
+use farcall_client::{Array, CallOptions, HoldOptions, Keep};
 use farcall_tests::Server;
 
 use crate::placed::World;
@@ -83,6 +83,38 @@ fn kept_calls_are_found_where_they_are_and_silent_servers_are_named() {
     said(meta, &["kept", "--forget", &first]);
     let (forgotten, _) = ran(meta, &["fetch", &first]);
     assert!(forgotten.contains("no server that answered knows it"), "{forgotten}");
+}
+
+#[test]
+fn data_of_all_servers_is_shown_and_deleted() {
+    let mut world = World::new(2);
+    let put = |server: &Server, lease: u64| {
+        let lease = Some(Duration::from_secs(lease));
+        let options = CallOptions { lease, ..CallOptions::default() };
+        let data = server.client().put(Array::vector(&[1.0]), &options).unwrap();
+        data.leave();
+        data.id().to_string()
+    };
+    let [first, second] = [&world.members[0], &world.members[1]].map(|member| put(member, 600));
+    let name = world.members[0].address().to_owned();
+    let silent = world.members[1].address().to_owned();
+    let meta = world.meta();
+    let listed = said(meta, &["data"]);
+    assert!(listed.contains(&first) && listed.contains(&second), "{listed}");
+    assert!(listed.contains(&format!("{name}\nID")), "{listed}");
+    assert_eq!(said(meta, &["data", "--at", meta.address()]), "no data\n");
+    let alone = said(meta, &["data", "--at", &name, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&alone).unwrap();
+    assert!(json[0]["server"] == name.as_str() && json[1].is_null(), "{json}");
+    assert!(json[0]["seconds_left"].as_f64() > Some(500.0), "{json}");
+    said(meta, &["data", "--delete", &first[..9]]);
+    let listed = said(meta, &["data"]);
+    assert!(!listed.contains(&first) && listed.contains(&second), "{listed}");
+
+    world.members.remove(1).kill();
+    let meta = world.meta();
+    let (refused, status) = ran(meta, &["data", "--delete", &second]);
+    assert!(refused.contains(&silent) && status == SOME_ARE_SILENT, "{refused}");
 }
 
 #[test]

@@ -321,3 +321,60 @@ fn others_cannot_see_it_and_limits_bound_it() {
     }
     assert!(eventually(|| client.data().unwrap().is_empty()), "nothing is left");
 }
+
+/// What the command prints, its complaints behind it, and how it ended.
+fn ran(server: &Server, words: &[&str]) -> (String, Option<i32>) {
+    let std::process::Output { stdout, stderr, status } = server.run(words);
+    (String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned(), status.code())
+}
+
+#[test]
+fn the_command_lists_data_and_deletes_it() {
+    let world = World::new(Transport::Unix);
+    assert_eq!(ran(&world.server, &["data"]), ("no data\n".to_owned(), Some(0)));
+    assert_eq!(ran(&world.server, &["data", "--json"]), ("[]\n".to_owned(), Some(0)));
+    let matrix = numbers(6);
+    let rows = Array::rows(&matrix, &[2, 3]);
+    let matrix = world.client.put(rows, &CallOptions::default()).unwrap();
+    let vectors = [world.put(&numbers(MANY)), world.put(&[])];
+    let crash = world.client.routine("resident/crash").unwrap();
+    let call = crash.start([("n", Argument::Integer(3))], &staying()).unwrap();
+    let lost = call.data(0).unwrap().clone();
+    assert!(call.wait().is_err());
+    let (table, status) = ran(&world.server, &["data"]);
+    assert_eq!(status, Some(0), "{table}");
+    let line = |id: String| table.lines().find(|line| line.starts_with(&id)).unwrap().to_owned();
+    assert!(line("ID".to_owned()).contains("TYPE"), "{table}");
+    let line = |data: &Data| line(data.id().to_string());
+    assert!(line(&matrix).contains("double[2, 3]") && line(&matrix).contains(" there "), "{table}");
+    assert!(line(&vectors[0]).contains("double[3000]"), "{table}");
+    assert!(line(&vectors[1]).contains("double[0]"), "{table}");
+    assert!(line(&lost).contains("failed") && line(&lost).contains("SIGSEGV"), "{table}");
+
+    let json = ran(&world.server, &["data", "--json"]).0;
+    let json: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let known = json.iter().find(|one| one["id"] == matrix.id().to_string().as_str()).unwrap();
+    assert_eq!(
+        (&known["type"], &known["order"], &known["extents"], &known["state"]),
+        (&"double".into(), &"row".into(), &serde_json::json!([2, 3]), &"there".into())
+    );
+    assert!(known["bytes"].as_u64() >= Some(48) && known["seconds_left"].is_null(), "{known}");
+    assert!(known["server"] == world.server.address() && known["reason"].is_null(), "{known}");
+
+    let digits = &matrix.id().to_string()[..8];
+    let whole = vectors[0].id().to_string();
+    // Where one is not found, nothing is deleted.
+    let nothing = "0".repeat(32);
+    let (said, status) = ran(&world.server, &["data", "--delete", &whole, &nothing]);
+    assert!(said.contains("no such data of yours") && status == Some(3), "{said}");
+    assert_eq!(world.client.data().unwrap().len(), 4);
+    let deleted = ran(&world.server, &["data", "--delete", digits, &whole]);
+    assert_eq!(deleted, (String::new(), Some(0)));
+    assert_eq!(world.client.data().unwrap().len(), 2);
+    let (said, status) = ran(&world.server, &["data", "--delete", digits]);
+    assert!(said.contains("none of your data") && status == Some(3), "{said}");
+    let (said, status) = ran(&world.server, &["data", "--delete", "xyz"]);
+    assert!(said.contains("hexadecimal") && status == Some(2), "{said}");
+    assert_eq!(ran(&world.server, &["data", "--delete", "all"]), (String::new(), Some(0)));
+    assert!(world.client.data().unwrap().is_empty());
+}

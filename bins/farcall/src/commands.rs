@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod config;
 mod connect;
+mod data;
 mod doctor;
 mod explain;
 mod fmt;
@@ -26,6 +27,7 @@ mod shell;
 mod show;
 mod sim;
 mod top;
+mod which;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,6 +57,8 @@ pub enum Command {
     Fetch(keep::FetchArguments),
     /// List the calls that the server keeps, or delete some of them
     Kept(keep::KeptArguments),
+    /// List your data on a server, or delete some
+    Data(data::DataArguments),
     /// Start a server that publishes routines
     Serve(ServeArguments),
     /// Start your server on an ssh host and print its address
@@ -173,6 +177,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Submit(arguments) => keep::submit(&arguments).map(success),
         Command::Fetch(arguments) => keep::fetch(&arguments).map(success),
         Command::Kept(arguments) => keep::kept(&arguments).map(success),
+        Command::Data(arguments) => data::data(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
         Command::Publish(arguments) => administer::publish(&arguments).map(success),
         Command::Withdraw(arguments) => administer::withdraw(&arguments).map(success),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_client::{
-    Address, ByServer, Client, ConnectOptions, KeptCall, PrivateServer, ServeOptions, Status,
-    Unanswered,
+    Address, ByServer, Client, ConnectOptions, DataStatus, KeptCall, PrivateServer, ServeOptions,
+    Status, Unanswered,
 };
 use farcall_executable::image::is_python;
 
@@ -139,12 +139,24 @@ impl ChosenServer {
     /// # Errors
     /// As [`Client::kept_by_server`].
     pub fn kept(&self, client: &Client) -> Result<ByServer<Vec<KeptCall>>> {
-        let mut kept = client.kept_by_server()?;
+        client.kept_by_server().map(|kept| self.of_chosen(kept))
+    }
+
+    /// Of this user's data there that of these ids; without any, all.
+    ///
+    /// # Errors
+    /// As [`Client::data_by_server`].
+    pub fn data(&self, client: &Client, ids: &[DataId]) -> Result<ByServer<Vec<DataStatus>>> {
+        client.data_by_server(ids).map(|data| self.of_chosen(data))
+    }
+
+    /// With `--at` one server is asked alone.
+    fn of_chosen<T>(&self, mut all: ByServer<T>) -> ByServer<T> {
         if self.at.is_some() {
-            kept.answers.truncate(1);
-            kept.unanswered.clear();
+            all.answers.truncate(1);
+            all.unanswered.clear();
         }
-        Ok(kept)
+        all
     }
 }
 

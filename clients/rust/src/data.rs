@@ -17,7 +17,7 @@ use crate::pending::PendingCall;
 use crate::results::{Output, Outputs};
 use crate::routine::Routine;
 use crate::session::Session;
-use crate::view::Server;
+use crate::view::{ByServer, Server};
 
 /// The parameter of the routines that take and give data.
 const VALUE: &str = "value";
@@ -383,14 +383,28 @@ impl Client {
         delete(self.session(), ids)
     }
 
+    /// Of this user's data that of these ids, and without any ids all, at most 1000, by the server
+    /// that has it: the one that was connected to first.
+    ///
+    /// # Errors
+    /// As [`Client::data`].
+    pub fn data_by_server(&self, ids: &[DataId]) -> Result<ByServer<Vec<DataStatus>>> {
+        let ids = ids.to_vec();
+        self.of_each(self.session().patience(), move |session| ask_data(&session, ids.clone()))
+    }
+
     fn ask_data(&self, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
-        check_feature(self.session())?;
-        match self.session().ask(&Request::Data(ids), None)? {
-            Some(Reply::Data(all)) => Ok(all),
-            Some(Reply::Failed(failure)) => Err(failure.into()),
-            Some(_) => Err(wrong_answer()),
-            None => Err(ended_early()),
-        }
+        ask_data(self.session(), ids).map_err(|error| error.with("server", self.address()))
+    }
+}
+
+fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
+    check_feature(session)?;
+    match session.ask(&Request::Data(ids), None)? {
+        Some(Reply::Data(all)) => Ok(all),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        Some(_) => Err(wrong_answer()),
+        None => Err(ended_early()),
     }
 }
 

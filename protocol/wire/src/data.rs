@@ -47,6 +47,17 @@ pub enum DataState {
     Failed,
 }
 
+impl DataState {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            DataState::Coming => "coming",
+            DataState::There => "there",
+            DataState::Failed => "failed",
+        }
+    }
+}
+
 /// Data, as a server tells of it.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]

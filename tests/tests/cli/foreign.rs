@@ -4,17 +4,18 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use farcall_base::{CallId, ChannelId, ErrorKind, ObjectId, is_obeyed};
+use farcall_base::{CallId, ChannelId, DataId, ErrorKind, ObjectId, is_obeyed};
 use farcall_client::{CallOptions, Client, Order};
 use farcall_idl::encode::{contract_hash, encode_interface};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape, StructType};
 use farcall_tests::{PATIENCE, Raw};
 use farcall_wire::message::encode;
 use farcall_wire::{
-    ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye,
-    HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptNote, KeptState,
-    ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, PlaceAnswer,
-    PlacedServer, Reply, Request, Role, ServerState, Stage, Status, Totals, Use, padding,
+    ByteOrder, CallResult, CallTimes, DataState, DataStatus, Failure, Flags, FrameHeader,
+    FrameKind, Goodbye, HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall,
+    KeptNote, KeptState, ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall,
+    PREFACE, PlaceAnswer, PlacedServer, Reply, Request, Role, ServerState, Stage, Status, Totals,
+    Use, padding,
 };
 
 use crate::cli::Shell;
@@ -95,6 +96,21 @@ fn kept() -> Vec<KeptCall> {
             label: marked("case\n"),
         }),
     }]
+}
+
+fn data() -> Vec<DataStatus> {
+    let one = DataStatus {
+        id: DataId([7; 16]),
+        state: DataState::Failed,
+        kind: marked("data:double:2:row\n"),
+        extents: vec![u64::MAX],
+        bytes: u64::MAX,
+        left_us: Some(u64::MAX),
+        principal: marked("anna\n"),
+        failure: Some(failure(ErrorKind::RoutineFailed)),
+    };
+    let known = DataStatus { kind: "data:double:2:row".to_owned(), ..one.clone() };
+    vec![one, known]
 }
 
 const MOST: u64 = u64::MAX;
@@ -194,6 +210,7 @@ fn answer(request: &Request, fails: bool) -> Reply {
         }
         Request::Status => Reply::Status(Box::new(status())),
         Request::Kept => Reply::Kept(kept()),
+        Request::Data(_) => Reply::Data(data()),
         Request::Servers(..) => Reply::Servers(vec![known()]),
         Request::Place(_) => Reply::Placed(Box::new(placed())),
         _ => Reply::Done,
@@ -232,7 +249,7 @@ fn placed() -> PlaceAnswer {
 }
 
 fn hello() -> Vec<u8> {
-    let features = ["administration", "status", "objects", "urls", "resume", "placement"];
+    let features = ["administration", "status", "objects", "urls", "resume", "placement", "data"];
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
@@ -325,7 +342,7 @@ fn serve(shell: &Shell, name: &str, fails: bool) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 30] = [
+const COMMANDS: [(&str, &[&[&str]]); 31] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",
@@ -347,6 +364,14 @@ const COMMANDS: [(&str, &[&[&str]]); 30] = [
             &["kept"],
             &["kept", "--json"],
             &["kept", "--forget", "07070707070707070707070707070707"],
+        ],
+    ),
+    (
+        "data",
+        &[
+            &["data"],
+            &["data", "--json"],
+            &["data", "--delete", "07070707070707070707070707070707"],
         ],
     ),
     ("publish", &[&["publish", "lapack"], &["publish", "lapack", "--json"]]),

@@ -1,22 +1,20 @@
 //! Calls in two phases: `farcall submit`, `farcall fetch` and `farcall kept`.
 
-mod which;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use farcall_base::Result;
+use farcall_base::{CallId, Result};
 use farcall_client::{ByServer, CallOptions, Keep, KeptCall};
 use serde_json::json;
 use time::OffsetDateTime;
 
 use super::call::{Files, assign, destinations, give, seconds};
 use super::resources::ResourceArguments;
+use super::which::{Unwanted, Which, forget};
 use crate::connection::{ChosenServer, RunningServer, check_all_answered};
 use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
-use which::{Forgotten, Which};
 
 /// The least time for waiting, so that the wait itself reports that it timed out.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -57,7 +55,7 @@ pub struct SubmitArguments {
 #[derive(Args)]
 pub struct FetchArguments {
     /// The id that `farcall submit` printed, or its first digits
-    id: Which,
+    id: Which<CallId>,
     /// Write a result to a file (arrays as .npy or .mtx, files unchanged) instead of printing it;
     /// may be repeated
     #[arg(long, value_name = "NAME=FILE")]
@@ -81,7 +79,7 @@ pub struct KeptArguments {
     /// Delete this call, by its id or its first digits, and cancel it if it still waits or runs; may
     /// be repeated; `all` deletes all
     #[arg(long, value_name = "ID")]
-    forget: Vec<Forgotten>,
+    forget: Vec<Unwanted<CallId>>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -135,7 +133,7 @@ pub fn fetch(arguments: &FetchArguments) -> Result<()> {
 /// Deletes calls, or lists them.
 pub fn kept(arguments: &KeptArguments) -> Result<()> {
     let client = arguments.server.connect()?;
-    which::forget(&client, &arguments.forget)?;
+    forget(&client, &arguments.forget)?;
     if !arguments.forget.is_empty() {
         return Ok(());
     }

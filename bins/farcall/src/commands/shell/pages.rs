@@ -44,6 +44,7 @@ fn examples(name: &str) -> &'static [(&'static str, &'static str)] {
             &[("Its results, when they are there:", "farcall fetch $id --out field=field.npy")]
         }
         "kept" => &[("The calls that wait for you:", "farcall kept")],
+        "data" => &[("Delete all your data:", "farcall data --delete all")],
         "serve" => &[
             ("A server for your own programs:", "farcall serve solver.idl"),
             (

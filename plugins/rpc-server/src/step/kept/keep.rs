@@ -113,7 +113,8 @@ impl Server {
         }
         let is_data = |argument: &Argument| matches!(argument, Argument::Data(_));
         if keep.durable && open.arguments.iter().chain(open.wanted.iter().flatten()).any(is_data) {
-            return refused("it is to survive the server, and its data would not");
+            return refused("it is to survive the server, and its data would not")
+                .map_err(|it: Error| it.fix("pass arrays, and let no results stay"));
         }
         if !self.has_feature(connection, RESUME) {
             return refused("its client cannot reconnect");
