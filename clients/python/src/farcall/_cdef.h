@@ -172,6 +172,24 @@ typedef struct farcall_placed { farcall_phases predicted; farcall_phases measure
 farcall_placed;
 int farcall_results_placed(const farcall_results *results, farcall_placed *placed);
 void farcall_results_free(farcall_results *results);
+int farcall_put(const farcall_client *client, const farcall_argument *array, const
+farcall_call_options *options, farcall_data **data, farcall_error **error);
+int farcall_find_data( const farcall_client *client, const char *id, farcall_data **data,
+farcall_error **error);
+int farcall_data_list(const farcall_client *client, char **json, farcall_error **error);
+int farcall_call_data( const farcall_call *call, size_t parameter, farcall_data **data,
+farcall_error **error);
+int farcall_results_data( const farcall_results *results, size_t parameter, farcall_data **data,
+farcall_error **error);
+int farcall_data_fetch(const farcall_data *data, const farcall_call_options *options,
+farcall_routine **routine, farcall_call **call, farcall_error **error);
+int farcall_data_id(const farcall_data *data, char *id);
+uint32_t farcall_data_element(const farcall_data *data);
+size_t farcall_data_rank(const farcall_data *data);
+const uint64_t *farcall_data_extents(const farcall_data *data);
+int farcall_data_delete(const farcall_data *data, farcall_error **error);
+void farcall_data_leave(const farcall_data *data);
+void farcall_data_free(farcall_data *data);
 typedef struct farcall_step { int64_t data; int64_t into; } farcall_step;
 typedef int (*farcall_map_done)(void *context, size_t element, int status, const farcall_results
 *results, const farcall_error *error);
