@@ -24,7 +24,8 @@ int farcall_find_data(
     const farcall_client *client, const char *id, farcall_data **data, farcall_error **error);
 /* This user's data, as a JSON array of objects: id, state ("coming", "there", "failed"), type,
  * extents, bytes, seconds_left (null while its client is connected), principal, reason (why it will
- * never be there, or null). At most 1000. The caller frees the text with farcall_text_free. */
+ * never be there, or null). At most 1000 of each server that the server knows. The caller frees the
+ * text with farcall_text_free. */
 int farcall_data_list(const farcall_client *client, char **json, farcall_error **error);
 /* A result that is to stay (farcall_call_options.stay), as soon as its call was started. The caller
  * frees *data. FARCALL_NOT_FOUND for other parameters. A call that is freed before it has ended is

@@ -87,6 +87,8 @@ static const struct line lines[] = {
     MEMBER(farcall_call_options, run_timeout_seconds),
     MEMBER(farcall_call_options, resources),
     MEMBER(farcall_call_options, at),
+    MEMBER(farcall_call_options, stay),
+    MEMBER(farcall_call_options, lease_seconds),
     WHOLE(farcall_publish_options),
     MEMBER(farcall_publish_options, size),
     MEMBER(farcall_publish_options, source),
