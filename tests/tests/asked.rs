@@ -4,7 +4,7 @@
 use std::process::Output;
 use std::time::Duration;
 
-use farcall_base::CallId;
+use farcall_base::{CallId, ErrorKind};
 use farcall_client::{Array, CallOptions, HoldOptions, Keep};
 use farcall_tests::Server;
 
@@ -107,6 +107,14 @@ fn data_of_all_servers_is_shown_and_deleted() {
     let json: serde_json::Value = serde_json::from_str(&alone).unwrap();
     assert!(json[0]["server"] == name.as_str() && json[1].is_null(), "{json}");
     assert!(json[0]["seconds_left"].as_f64() > Some(500.0), "{json}");
+    // A client finds it where it is.
+    assert_eq!(world.client.data().unwrap().len(), 2);
+    for (id, member) in [(&first, &world.members[0]), (&second, &world.members[1])] {
+        let found = world.client.data_of(id.parse().unwrap()).unwrap();
+        assert_eq!((found.server().as_str(), found.extents()), (member.address(), Some(&[1][..])));
+        let value = found.fetch(&CallOptions::default()).unwrap().array::<f64>("value").unwrap();
+        assert_eq!(value, [1.0]);
+    }
     said(meta, &["data", "--delete", &first[..9]]);
     let listed = said(meta, &["data"]);
     assert!(!listed.contains(&first) && listed.contains(&second), "{listed}");
@@ -115,6 +123,8 @@ fn data_of_all_servers_is_shown_and_deleted() {
     let meta = world.meta();
     let (refused, status) = ran(meta, &["data", "--delete", &second]);
     assert!(refused.contains(&silent) && status == SOME_ARE_SILENT, "{refused}");
+    let error = world.client.data_of(second.parse().unwrap()).err().unwrap();
+    assert!(error.kind() == ErrorKind::Unreachable && error.operation() == "find data", "{error}");
 }
 
 #[test]
@@ -147,7 +157,7 @@ fn objects_and_calls_of_all_servers_are_shown_and_ended() {
     let call = page["calls"][0]["call"].as_str().unwrap();
     said(meta, &["top", "--cancel", call]);
     let outcome = world.client.fetch(kept, &Default::default()).unwrap().wait();
-    assert!(outcome.is_err_and(|error| error.kind() == farcall_base::ErrorKind::Cancelled));
+    assert!(outcome.is_err_and(|error| error.kind() == ErrorKind::Cancelled));
 
     let (refused, status) = ran(meta, &["jobs", "--cancel", "1"]);
     assert!(refused.contains("--at ADDRESS") && status == Some(2), "{refused}");

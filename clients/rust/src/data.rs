@@ -1,5 +1,7 @@
 //! Data: values that stay at a server (spec/wire.md, section 12).
 
+mod listing;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,7 +10,7 @@ use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Interface, Order, Parameter, Shape};
-use farcall_wire::{Argument as WireArgument, DATA, DataStatus, Reply, Request};
+use farcall_wire::{Argument as WireArgument, DATA, Reply, Request};
 
 use crate::argument::Argument;
 use crate::client::{CallOptions, Client, ended_early};
@@ -17,7 +19,7 @@ use crate::pending::PendingCall;
 use crate::results::{Output, Outputs};
 use crate::routine::Routine;
 use crate::session::Session;
-use crate::view::{ByServer, Server};
+use crate::view::Server;
 
 /// The parameter of the routines that take and give data.
 const VALUE: &str = "value";
@@ -340,71 +342,6 @@ impl Client {
             Output::Data(data) => Ok(data.clone()),
             _ => Err(wrong_answer()),
         }
-    }
-
-    /// Data by its id, which this client does not delete by itself: of another process of this user,
-    /// or one before. The server must have it.
-    ///
-    /// # Errors
-    /// `NotFound`, `TimedOut`, `ConnectionLost`.
-    pub fn data_of(&self, id: DataId) -> Result<Data> {
-        let found = self.ask_data(vec![id])?.pop();
-        let found = found.ok_or_else(|| not_found("find data", id, self.address()))?;
-        let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
-        let session = self.session().clone();
-        let data = Data(Arc::new(Inner {
-            client: self.clone(),
-            id,
-            kind,
-            extents: OnceLock::new(),
-            place: Mutex::new(Place { session, server: None }),
-            is_left: AtomicBool::new(true),
-        }));
-        if !found.extents.is_empty() {
-            data.has_extents(found.extents);
-        }
-        Ok(data)
-    }
-
-    /// This user's data at the server, what is deleted next first, at most 1000.
-    ///
-    /// # Errors
-    /// `Version`, `TimedOut`, `ConnectionLost`.
-    pub fn data(&self) -> Result<Vec<DataStatus>> {
-        self.ask_data(Vec::new())
-    }
-
-    /// Deletes data of this user's by its id; what is not there is skipped.
-    ///
-    /// # Errors
-    /// As [`Client::data`].
-    pub fn delete_data(&self, ids: Vec<DataId>) -> Result<()> {
-        check_feature(self.session())?;
-        delete(self.session(), ids)
-    }
-
-    /// Of this user's data that of these ids, and without any ids all, at most 1000, by the server
-    /// that has it: the one that was connected to first.
-    ///
-    /// # Errors
-    /// As [`Client::data`].
-    pub fn data_by_server(&self, ids: &[DataId]) -> Result<ByServer<Vec<DataStatus>>> {
-        let ids = ids.to_vec();
-        self.of_each(self.session().patience(), move |session| ask_data(&session, ids.clone()))
-    }
-
-    fn ask_data(&self, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
-        ask_data(self.session(), ids).map_err(|error| error.with("server", self.address()))
-    }
-}
-
-fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
-    check_feature(session)?;
-    match session.ask(&Request::Data(ids), None)? {
-        Some(Reply::Data(all)) => Ok(all),
-        Some(Reply::Failed(failure)) => Err(failure.into()),
-        Some(_) => Err(wrong_answer()),
-        None => Err(ended_early()),
     }
 }
 

@@ -133,7 +133,7 @@ class Server(Namespace["Found"]):
             errors: "raise" ends it with the first call that fails; "return" gives the exceptions
                 among the results. Either has `element`, which counts from 0.
             named: more arguments, and options of each call: `timeout`, `run_timeout`, `keep`,
-                `label`, `at`, `ranks`, `cores`, `memory`, `gpus`, `wall_time`.
+                `label`, `at`, `ranks`, `cores`, `memory`, `gpus`, `wall_time`, `stay`, `lease`.
         """
         return Map(self._routine_of(routine), arguments, named)
 
@@ -233,8 +233,9 @@ class Server(Namespace["Found"]):
 
     @_errors.ends_here
     def data(self, id: Optional[str] = None) -> Any:
-        """Your data at the server: a list of what is deleted next first, at most 1000; or one by its
-        id, of this process or another of the same user, which is not deleted with the object.
+        """Your data at the server, and at those that it knows: a list of what is deleted next first,
+        at most 1000 of each; or one by its id, of this process or another of the same user,
+        which is not deleted with the object.
 
         Raises:
             NotFound: it was deleted, its lease has ended, or it is another user's.

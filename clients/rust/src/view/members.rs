@@ -256,7 +256,7 @@ fn with_silent(unknown: Error, unanswered: &[Unanswered]) -> Error {
         return unknown;
     }
     let message = "no server that answered knows it";
-    Error::new(ErrorKind::Unreachable, "find a kept call", message)
+    Error::new(ErrorKind::Unreachable, unknown.operation().to_owned(), message)
         .with("no answer from", silent.join(", "))
         .fix("try again when these servers are reached: farcall servers")
         .retryable()
@@ -325,7 +325,7 @@ impl Client {
     }
 
     /// The first good answer of another server.
-    fn found_by_others<T: Send + 'static>(
+    pub(crate) fn found_by_others<T: Send + 'static>(
         &self,
         unknown: Error,
         ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T> + Send + Sync + 'static,

@@ -1,0 +1,98 @@
+//! Data by its id, and lists of it: at whichever server it is.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use farcall_base::{DataId, Result};
+use farcall_idl::data::DataKind;
+use farcall_wire::{DataStatus, Reply, Request};
+
+use super::{Data, Inner, Place, check_feature, delete, not_found, wrong_answer};
+use crate::client::{Client, ended_early};
+use crate::session::Session;
+use crate::view::{ByServer, Server};
+
+impl Client {
+    /// Data by its id, which this client does not delete by itself: of another process of this user,
+    /// or one before. The server must have it, or one that it knows.
+    ///
+    /// # Errors
+    /// `NotFound`, `TimedOut`, `ConnectionLost`; `Unreachable` where a server that may have it does
+    /// not answer.
+    pub fn data_of(&self, id: DataId) -> Result<Data> {
+        let (found, place) = match self.ask_data(vec![id])?.pop() {
+            Some(found) => (found, Place { session: self.session().clone(), server: None }),
+            None => {
+                let unknown = not_found("find data", id, self.address());
+                self.found_by_others(unknown, move |server, session| found_at(server, session, id))?
+            }
+        };
+        let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
+        let data = Data(Arc::new(Inner {
+            client: self.clone(),
+            id,
+            kind,
+            extents: OnceLock::new(),
+            place: Mutex::new(place),
+            is_left: AtomicBool::new(true),
+        }));
+        if !found.extents.is_empty() {
+            data.has_extents(found.extents);
+        }
+        Ok(data)
+    }
+
+    /// This user's data at the server, what is deleted next first, at most 1000; and that of the
+    /// servers that it knows, behind it.
+    ///
+    /// # Errors
+    /// `Version`, `TimedOut`, `ConnectionLost`.
+    pub fn data(&self) -> Result<Vec<DataStatus>> {
+        let ByServer { answers, .. } = self.data_by_server(&[])?;
+        Ok(answers.into_iter().flat_map(|(_, data)| data).collect())
+    }
+
+    /// Of this user's data that of these ids, and without any ids all, at most 1000, by the server
+    /// that has it: the one that was connected to first.
+    ///
+    /// # Errors
+    /// As [`Client::data`].
+    pub fn data_by_server(&self, ids: &[DataId]) -> Result<ByServer<Vec<DataStatus>>> {
+        let ids = ids.to_vec();
+        self.of_each(self.session().patience(), move |session| ask_data(&session, ids.clone()))
+    }
+
+    /// Deletes data of this user's at the server that was connected to, by its id; what is not there
+    /// is skipped.
+    ///
+    /// # Errors
+    /// As [`Client::data`].
+    pub fn delete_data(&self, ids: Vec<DataId>) -> Result<()> {
+        check_feature(self.session())?;
+        delete(self.session(), ids)
+    }
+
+    fn ask_data(&self, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
+        ask_data(self.session(), ids).map_err(|error| error.with("server", self.address()))
+    }
+}
+
+fn found_at(
+    server: &Arc<Server>,
+    session: Arc<Session>,
+    id: DataId,
+) -> Result<(DataStatus, Place)> {
+    let found = ask_data(&session, vec![id])?.pop();
+    let found = found.ok_or_else(|| not_found("find data", id, &server.name))?;
+    Ok((found, Place { session, server: Some(server.clone()) }))
+}
+
+fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
+    check_feature(session)?;
+    match session.ask(&Request::Data(ids), None)? {
+        Some(Reply::Data(all)) => Ok(all),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        Some(_) => Err(wrong_answer()),
+        None => Err(ended_early()),
+    }
+}
