@@ -361,6 +361,9 @@ fn the_command_lists_data_and_deletes_it() {
     assert!(known["bytes"].as_u64() >= Some(48) && known["seconds_left"].is_null(), "{known}");
     assert!(known["server"] == world.server.address() && known["reason"].is_null(), "{known}");
 
+    let (value, _) = ran(&world.server, &["fetch", &matrix.id().to_string()]);
+    assert!(value.starts_with("value: double[2][3]\n"), "{value}");
+
     let digits = &matrix.id().to_string()[..8];
     let whole = vectors[0].id().to_string();
     // Where one is not found, nothing is deleted.

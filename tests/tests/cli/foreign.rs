@@ -193,8 +193,17 @@ fn status() -> Status {
     }
 }
 
-/// The answer, from a server that does what it is asked for, and from one that fails.
-fn answer(request: &Request, fails: bool) -> Reply {
+/// How a server is.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    /// It does what it is asked for.
+    Does,
+    Fails,
+    /// It is of a version that knows no data.
+    Old,
+}
+
+fn answer(request: &Request, manner: Manner) -> Reply {
     let report = || ModuleReport {
         module: marked("peer"),
         routines: u32::MAX,
@@ -202,7 +211,7 @@ fn answer(request: &Request, fails: bool) -> Reply {
         failure: Some(failure(ErrorKind::InvalidSource)),
     };
     match request {
-        _ if fails => Reply::Failed(failure(ErrorKind::NotFound)),
+        _ if manner == Manner::Fails => Reply::Failed(failure(ErrorKind::NotFound)),
         Request::Interface(_) => Reply::Interface(interface_reply()),
         Request::List => Reply::List(vec![interface_reply()]),
         Request::Administer(_) => {
@@ -248,13 +257,18 @@ fn placed() -> PlaceAnswer {
     PlaceAnswer { servers, metaservers: vec![marked("unix:x\n")], ..PlaceAnswer::default() }
 }
 
-fn hello() -> Vec<u8> {
-    let features = ["administration", "status", "objects", "urls", "resume", "placement", "data"];
+fn hello(manner: Manner) -> Vec<u8> {
+    let features = ["administration", "status", "objects", "urls", "resume", "placement"];
+    let data = if manner == Manner::Old { "no-data" } else { "data" };
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
         product: marked("farcall 9"),
-        features: features.map(str::to_owned).into_iter().chain([marked("feature")]).collect(),
+        features: features
+            .map(str::to_owned)
+            .into_iter()
+            .chain([data.to_owned(), marked("feature")])
+            .collect(),
         limits: HelloLimits::default(),
         host: marked("host"),
         principal: Some(marked("anna")),
@@ -292,8 +306,8 @@ fn outcome(channel: u32) -> Vec<u8> {
     bytes
 }
 
-fn serve_one(mut stream: UnixStream, fails: bool) -> Option<()> {
-    stream.write_all(&hello()).ok()?;
+fn serve_one(mut stream: UnixStream, manner: Manner) -> Option<()> {
+    stream.write_all(&hello(manner)).ok()?;
     stream.read_exact(&mut [0; PREFACE.len()]).ok()?;
     loop {
         let mut header = [0; HEADER_BYTES];
@@ -309,7 +323,7 @@ fn serve_one(mut stream: UnixStream, fails: bool) -> Option<()> {
             )),
             FrameKind::Request => {
                 let reply = match farcall_wire::message::decode("Request", &body) {
-                    Ok(request) => answer(&request, fails),
+                    Ok(request) => answer(&request, manner),
                     Err(error) => Reply::Failed((&error).into()),
                 };
                 stream.write_all(&Raw::encoded(FrameKind::Reply, header.channel.0, &reply))
@@ -329,13 +343,13 @@ fn serve_one(mut stream: UnixStream, fails: bool) -> Option<()> {
 }
 
 /// Serves until the test is over.
-fn serve(shell: &Shell, name: &str, fails: bool) -> String {
+fn serve(shell: &Shell, name: &str, manner: Manner) -> String {
     let path = shell.path(name);
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let stream = stream.unwrap();
-            std::thread::spawn(move || serve_one(stream, fails));
+            std::thread::spawn(move || serve_one(stream, manner));
         }
     });
     format!("unix:{}", path.display())
@@ -424,8 +438,8 @@ fn no_text_of_a_server_is_obeyed_by_a_terminal() {
         );
     }
     let mut marks = 0;
-    for (name, fails) in [("does.sock", false), ("fails.sock", true)] {
-        let address = serve(&shell, name, fails);
+    for (name, manner) in [("does.sock", Manner::Does), ("fails.sock", Manner::Fails)] {
+        let address = serve(&shell, name, manner);
         for arguments in COMMANDS.iter().flat_map(|(_, all)| *all) {
             let arguments = [*arguments, &["--server", &address]].concat();
             let (text, status) = on_terminal(&shell, &arguments, &[("NO_COLOR", "1")]);
@@ -453,9 +467,23 @@ fn no_text_of_a_server_is_obeyed_by_a_terminal() {
 }
 
 #[test]
+fn an_older_server_keeps_no_data_and_that_is_said() {
+    let shell = Shell::new();
+    let address = serve(&shell, "old.sock", Manner::Old);
+    for words in [&["data"][..], &["data", "--json"], &["data", "--delete", "all"]] {
+        let arguments = [words, &["--server", &address]].concat();
+        shell.bad(
+            &arguments,
+            1,
+            &["this server does not keep data", &address, "start a newer version of Farcall"],
+        );
+    }
+}
+
+#[test]
 fn no_text_that_the_client_hands_out_is_obeyed() {
     let shell = Shell::new();
-    let address = serve(&shell, "client.sock", false).parse().unwrap();
+    let address = serve(&shell, "client.sock", Manner::Does).parse().unwrap();
     let client = Client::connect_to(&address, None, PATIENCE).unwrap();
     let kept = client.kept().unwrap();
     let status = client.status(PATIENCE).unwrap();
@@ -537,9 +565,9 @@ fn no_text_of_a_server_is_obeyed_in_python() {
     };
     let script = shell.folder.write("session.py", PYTHON);
     let mut marks = 0;
-    for (name, fails) in [("python.sock", false), ("python-fails.sock", true)] {
+    for (name, manner) in [("python.sock", Manner::Does), ("python-fails.sock", Manner::Fails)] {
         let mut command = std::process::Command::new(&python);
-        command.arg(&script).arg(serve(&shell, name, fails)).current_dir(&shell.folder.0);
+        command.arg(&script).arg(serve(&shell, name, manner)).current_dir(&shell.folder.0);
         command.env("PAGER", "cat").env("MANPAGER", "cat").stdin(std::process::Stdio::null());
         let (text, _) = shown_by(
             command,

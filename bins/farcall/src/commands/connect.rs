@@ -19,7 +19,8 @@ pub struct ConnectArguments {
     /// [USER@]HOST[:PORT] or a name from your ssh configuration; HOST/slurm runs the routines in
     /// Slurm jobs; or the address of a server that runs
     host: String,
-    /// Stop the server this many seconds after its last client and kept call; 0 stops it at once
+    /// Stop the server this many seconds after its last client, kept call and lease of data; 0 stops
+    /// it at once
     /// [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,

@@ -58,7 +58,8 @@ pub struct ServeArguments {
     /// (nowhere); clients set this
     #[arg(long, value_name = "WHERE", hide = true, value_parser = [HERE, NOWHERE])]
     pub(super) of_list: Option<String>,
-    /// Run in the background and stop after this many seconds without clients and open kept calls
+    /// Run in the background and stop after this many seconds without clients, open kept calls and
+    /// leased data
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     pub(super) linger: Option<u64>,
     /// Record this server's host in this file while it runs; relays set this
