@@ -329,7 +329,7 @@ fn ran(server: &Server, words: &[&str]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn the_command_lists_data_and_deletes_it() {
+fn the_command_lists_data() {
     let world = World::new(Transport::Unix);
     assert_eq!(ran(&world.server, &["data"]), ("no data\n".to_owned(), Some(0)));
     assert_eq!(ran(&world.server, &["data", "--json"]), ("[]\n".to_owned(), Some(0)));
@@ -363,9 +363,14 @@ fn the_command_lists_data_and_deletes_it() {
 
     let (value, _) = ran(&world.server, &["fetch", &matrix.id().to_string()]);
     assert!(value.starts_with("value: double[2][3]\n"), "{value}");
+}
 
-    let digits = &matrix.id().to_string()[..8];
-    let whole = vectors[0].id().to_string();
+#[test]
+fn the_command_deletes_data() {
+    let world = World::new(Transport::Unix);
+    let all: Vec<Data> = [1, 10, MANY, MANY].map(|count| world.put(&numbers(count))).into();
+    let digits = &all[0].id().to_string()[..8];
+    let whole = all[2].id().to_string();
     // Where one is not found, nothing is deleted.
     let nothing = "0".repeat(32);
     let (said, status) = ran(&world.server, &["data", "--delete", &whole, &nothing]);

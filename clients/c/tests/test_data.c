@@ -111,7 +111,8 @@ static void data_is_an_argument_and_results_stay(void)
     CHECK_OK(farcall_call_arguments(doubled, arguments, 2, &options, &results, &error), error);
     CHECK(farcall_results_kind(results, 1) == FARCALL_RESULT_DATA);
     CHECK_OK(farcall_results_data(results, 1, &result, &error), error);
-    CHECK_ERROR(farcall_results_data(results, 0, &second, &error), error, FARCALL_NOT_FOUND, "stay");
+    int status = farcall_results_data(results, 0, &second, &error);
+    CHECK_ERROR(status, error, FARCALL_NOT_FOUND, "stay");
     CHECK(second == NULL);
     farcall_results_free(results);
     CHECK(has(result, twice, sizeof twice) && has(data, values, sizeof values));

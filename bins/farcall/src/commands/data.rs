@@ -107,9 +107,7 @@ fn not_found(id: DataId, client: &Client) -> Error {
     Error::new(ErrorKind::NotFound, DATA.operation, "the server has no such data of yours")
         .with("data", id)
         .with("server", client.address())
-        .fix(
-            "`farcall data` lists yours: it was deleted, its lease is over, or its client has gone",
-        )
+        .fix("it was deleted, or its lease has ended; `farcall data` lists yours")
 }
 
 /// What it consists of, as far as that is known.
@@ -138,7 +136,8 @@ fn table(all: &[DataStatus]) -> String {
         let left = one.left_us.map_or("-".to_owned(), |us| format!("{} s", us / 1_000_000));
         let reason =
             one.failure.clone().map_or(String::new(), |it| format!("  {}", Error::from(it)));
-        let (id, state) = (one.id.to_string(), one.state.word());
+        let id = one.id.to_string();
+        let state = one.state.word();
         let size = bytes(one.bytes);
         let _ =
             writeln!(text, "{id:<32}  {kind:<width$}  {size:>10}  {state:<6}  {left:>9}{reason}");

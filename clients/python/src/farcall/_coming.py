@@ -40,7 +40,7 @@ class _Coming(Fetched):
         return of_data(value, places)
 
     def timed_out(self) -> _errors.Error:
-        """The error of a fetch whose time is over."""
+        """The error of a fetch that is late."""
         return _late(self.timeout)
 
 

@@ -27,6 +27,7 @@ from ._single import value_of
 
 if TYPE_CHECKING:
     from ._future import CallFuture
+    from ._prepared import Prepared
 
 # NumPy's type of each number of enum farcall_element.
 _TYPES = dict(ELEMENTS.values())
@@ -352,8 +353,20 @@ def listed(connection: Connection) -> List[DataState]:
     ]
 
 
-def stay_text(given: Any, interface: Interface, wrong: Any) -> Any:
-    """The option `stay` as the core wants it; None for nothing."""
+def data_options(options: Dict[str, Any], call: Prepared) -> Tuple[Any, Optional[float]]:
+    """The options `stay`, as the core wants it, and `lease` of a call."""
+    stay = _stay_text(options.get("stay"), call)
+    lease = call.seconds_of(options.get("lease"), "a lease")
+    if lease is not None and stay is None:
+        raise call.wrong("a lease is for results that stay", "give stay=True, too")
+    has_data = stay is not None or any(one.kind == DATA for one in call.filler.slots)
+    if has_data and call.keep is not None:
+        message = "a kept call survives its server, and data does not"
+        raise call.wrong(message, "pass arrays, and leave stay out; or leave keep out")
+    return stay, lease
+
+
+def _stay_text(given: Any, call: Prepared) -> Any:
     if given is None or given is False:
         return None
     if given is True:
@@ -362,10 +375,10 @@ def stay_text(given: Any, interface: Interface, wrong: Any) -> Any:
     if not isinstance(names, (list, tuple, set, frozenset)) or not all(
         isinstance(name, str) and name and "," not in name for name in names
     ):
-        raise wrong(
+        raise call.wrong(
             f"stay={given!r} is neither True nor names of results", "give True, a name, or a list"
         )
-    found = (interface.find(name) for name in names)
+    found = (call.interface.find(name) for name in names)
     names = [name if one is None else one.name for name, one in zip(names, found)]
     return ffi.new("char[]", ",".join(names).encode("utf-8", "replace"))
 

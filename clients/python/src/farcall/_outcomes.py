@@ -138,8 +138,7 @@ class Outcomes:
             if prepared is not None:
                 prepared.check_functions()
                 labelled = prepared.filler.labelled
-            connection = self._template.connection_of_data
-            return collect(self._interface, places, {}, labelled, connection)
+            return collect(self._interface, places, {}, labelled, self._template.staying_at)
         finally:
             places.clear_results()
 

@@ -14,7 +14,7 @@ from ._arguments import Filler
 from ._arrays import dtype_text
 from ._call_options import ANNOUNCED, UNANNOUNCED, call_options
 from ._connection import FOR_EVER_SECONDS, count_of, seconds
-from ._data import DATA, stay_text
+from ._data import DATA, data_options
 from ._groups import spread
 from ._interface import CHAR, STRUCT, Parameter
 from ._library import (
@@ -75,6 +75,7 @@ class Prepared:
         self._resources: Any = ffi.NULL
         self._stay: Any = None
         self._lease: Optional[float] = None
+        self.staying_at: Any = None
         named = {**routine._defaults, **named} if routine._defaults else named
         self._has_no_options = not named
         if self.interface.groups:
@@ -117,13 +118,8 @@ class Prepared:
         self._at = server_text(options.get("at"), self.wrong)
         self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._resources = resources(options)
-        self._stay = stay_text(options.get("stay"), self.interface, self.wrong)
-        self._lease = self._seconds(options.get("lease"), "a lease")
-        if self._lease is not None and self._stay is None:
-            raise self.wrong("a lease is for results that stay", "give stay=True, too")
-        if self.keep is not None and self._has_data():
-            message = "a kept call survives its server, and data does not"
-            raise self.wrong(message, "pass arrays, and leave stay out; or leave keep out")
+        self._stay, self._lease = data_options(options, self)
+        self.staying_at = None if self._stay is None else routine._connection
         self._set_destinations(
             options.get("out"), self._flag("inplace", options.get("inplace", False))
         )
@@ -192,15 +188,12 @@ class Prepared:
         return parameter
 
     def _set_timeouts(self, timeout: Any, run_timeout: Any) -> None:
-        self.timeout = self._seconds(timeout)
+        self.timeout = self.seconds_of(timeout)
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
-        self.run_timeout = self._seconds(run_timeout, "a run_timeout")
+        self.run_timeout = self.seconds_of(run_timeout, "a run_timeout")
 
-    def _has_data(self) -> bool:
-        return self._stay is not None or any(one.kind == DATA for one in self.filler.slots)
-
-    def _seconds(self, given: Any, what: str = "a timeout") -> Optional[float]:
+    def seconds_of(self, given: Any, what: str = "a timeout") -> Optional[float]:
         advice = "give seconds above 0, or None"
         if given is None:
             return None
@@ -300,14 +293,7 @@ class Prepared:
         destinations = self.destinations
         if self.filler.paths:
             destinations = {**destinations, **self.filler.paths}
-        return collect(
-            self.interface, places, destinations, self.filler.labelled, self.connection_of_data
-        )
-
-    @property
-    def connection_of_data(self) -> Any:
-        """The connection whose server has the results that stay; None without any."""
-        return self.routine._connection if self._stay is not None else None
+        return collect(self.interface, places, destinations, self.filler.labelled, self.staying_at)
 
     def _options(self, announced: bool) -> Any:
         # Kept as long as the options are read.
