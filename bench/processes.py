@@ -36,6 +36,8 @@ class Sizes:
     crowd: int = 200
     # Bytes that an object keeps.
     state: int = 64 << 20
+    # Rows of the matrices of a chain of products.
+    chained: int = 1000
     audience: int = 1000
     # Calls of a sweep, and the workers that run them.
     sweep: tuple = (5000, 40)

@@ -9,6 +9,10 @@ pingpong COUNT         seconds per call
 mapped COUNT HOW       seconds per call of so many small calls: by the `executor`, or by server.map with `lists`,
                        `arrays`, or `unordered` results of lists
 mapped_cpu COUNT HOW   the same in seconds of this process's processor time
+argument BYTES HOW      seconds of a call with an array that is only read: `sent`, or `data` there
+chain_small COUNT HOW   seconds of so many small calls, each with the result of the one before: `singly`, or as `data`
+chain_products COUNT N FACTORS HOW
+                       the same of products of N x N matrices; all have the `same` second factor, or `different` ones
 handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
 query TABLE COUNT      seconds until the column x of a table of the server's is here as a NumPy array
 in_process FILE        the same column of a Parquet file by DuckDB in this process
@@ -51,13 +55,67 @@ class Bench:
         self.array = {}
         self.engine = []
 
-    def argument(self, count, mode):
+    def array_of(self, count, mode):
         made = self.array.get(mode)
         if made is None or made.size != count:
             made = farcall.empty(count) if mode == "shared" else np.empty(count)
             made[...] = np.arange(count)
             self.array = {mode: made}
         return made
+
+    def chain_small(self, count, how):
+        steps, count = self.server["bench/step"], int(count)
+        begin = time.perf_counter()
+        x = np.zeros(2)
+        if how == "singly":
+            for _ in range(count):
+                x = steps(x).b
+        else:
+            for _ in range(count):
+                x = steps.submit(x, stay=True).data.b
+            x = np.asarray(x)
+        seconds = time.perf_counter() - begin
+        if x[0] != count:
+            raise SystemExit("python.py: the chain has another end")
+        return seconds
+
+    def chain_products(self, count, n, factors, how):
+        count, n = int(count), int(n)
+        multiply = self.server["blas/dgemm"]
+        # Other ones in each run: what was sent before is not here.
+        factor = [np.diag(np.full(n, 2.0 + k)) for k in range(count)]
+        c = np.zeros((n, n))
+        begin = time.perf_counter()
+        a = np.eye(n)
+        if how == "data":
+            same = self.server.put(factor[0]) if factors == "same" else None
+            for k in range(count):
+                b = same if factors == "same" else factor[k]
+                last = multiply.submit(a, b, c, beta=0.0, stay=k < count - 1)
+                a = last.data.c if k < count - 1 else last.result().c
+        else:
+            for k in range(count):
+                a = multiply(a, factor[0 if factors == "same" else k], c, beta=0.0).c
+        seconds = time.perf_counter() - begin
+        expected = 2.0**count if factors == "same" else np.prod([2.0 + k for k in range(count)])
+        if a[0, 0] != expected:
+            raise SystemExit("python.py: the product is another one")
+        return seconds
+
+    def argument(self, size, how):
+        count = int(size) // 8
+        made = self.array.get(how)
+        if made is None or made.size != count:
+            made = np.arange(count, dtype=float)
+            self.array = {how: made if how == "sent" else self.server.put(made)}
+            made = self.array[how]
+        look = self.server["bench/look"]
+        begin = time.perf_counter()
+        last = look(made).last
+        seconds = time.perf_counter() - begin
+        if last != count - 1:
+            raise SystemExit("python.py: the array is another one")
+        return seconds
 
     def handles(self, count, how):
         routine, count = self.server["bench/add"], int(count)
@@ -72,7 +130,7 @@ class Bench:
 
     def roundtrip(self, size, mode):
         count = int(size) // 8
-        array = self.argument(count, mode)
+        array = self.array_of(count, mode)
         begin = time.perf_counter()
         result = self.touch(array, inplace=mode != "fresh").a
         seconds = time.perf_counter() - begin

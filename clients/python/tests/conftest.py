@@ -41,9 +41,14 @@ def private(farcall):
 
 
 @pytest.fixture(scope="session")
-def tcp(farcall, tmp_path_factory):
+def token(tmp_path_factory):
+    """What lets a client into the server of `tcp`."""
+    return tmp_path_factory.mktemp("tcp") / "token"
+
+
+@pytest.fixture(scope="session")
+def tcp(farcall, token):
     """The same routines by TCP, where nothing is shared."""
-    token = tmp_path_factory.mktemp("tcp") / "token"
     arguments = ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)]
     with farcall.connect(files=FILES, arguments=arguments, token_file=token, timeout=60) as server:
         yield server
