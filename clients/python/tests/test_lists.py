@@ -75,6 +75,23 @@ def test_maps_use_the_servers_of_a_list(farcall, pair):
         assert len({one.server for one in results}) > 1
 
 
+def test_calls_run_where_their_data_is(farcall, pair):
+    first, second = pair
+    with farcall.connect(list(pair)) as server:
+        d = server.put(np.eye(2), at=second)
+        b = np.ones((2, 1))
+        assert server.dgesv(d, b).server == second
+        assert server.dgesv(d, b, at=second).server == second
+        with pytest.raises(farcall.InvalidArgument, match="at another server.*leave at= out"):
+            server.dgesv(d, b, at=first)
+        best, other = server.dgesv.explain(d, b)
+        assert best.server == second and best.chosen
+        assert other.excluded and f"data of the call is at {second}" in other.note
+        with pytest.raises(farcall.NotFound) as wrong:
+            server.put(np.eye(2), at="nowhere")
+        assert str(wrong.value).count(first) == 1, wrong.value
+
+
 def test_words_are_a_list(farcall, pair, monkeypatch):
     monkeypatch.setenv("FARCALL_SERVER", "  ".join(pair))
     with farcall.connect() as server:

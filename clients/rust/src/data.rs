@@ -94,6 +94,7 @@ impl Data {
         PendingCall::seek(client, at, self.0.id.as_call(), options, patience).map_err(|error| {
             match error.kind() {
                 ErrorKind::NotFound => not_found("fetch data", self.0.id, self.server()),
+                ErrorKind::TimedOut => late(self.0.id, self.server()),
                 _ => error.with("data", self.0.id),
             }
         })
@@ -132,6 +133,11 @@ impl Data {
 
     fn place(&self) -> Place {
         lock(&self.0.place).clone()
+    }
+
+    /// The server that has it.
+    fn holder(&self) -> Arc<Server> {
+        self.place().server.unwrap_or_else(|| self.0.client.view().home().clone())
     }
 
     /// Its call goes over this connection.
@@ -276,14 +282,14 @@ impl Data {
 ///
 /// # Errors
 /// `InvalidArgument` where they are at several servers.
-pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<Arc<str>>> {
+pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<(DataId, Arc<Server>)>> {
     let mut all = arguments.iter().filter_map(|argument| match argument {
         Argument::Data(data) => Some(data),
         _ => None,
     });
     let Some(first) = all.next() else { return Ok(None) };
     match all.find(|other| !other.is_beside(first)) {
-        None => Ok(first.place().server.map(|server| server.name.clone())),
+        None => Ok(Some((first.id(), first.holder()))),
         Some(other) => {
             Err(Error::new(ErrorKind::InvalidArgument, "call", "its data is at several servers")
                 .with("data", first.id())
@@ -293,6 +299,26 @@ pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<Arc<str>>> 
                 .fix("fetch one of them, and put it where the other is"))
         }
     }
+}
+
+/// Refuses a call that is bound to another server than its data is at.
+pub(crate) fn check_at(client: &Client, at: &str, id: DataId, holder: &Arc<Server>) -> Result<()> {
+    if Arc::ptr_eq(&client.view().server_at(at)?, holder) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InvalidArgument, "call", "its data is at another server")
+        .with("data", id)
+        .with("server", &holder.name)
+        .with("at", at)
+        .fix("leave at= out, or fetch the data and put it there"))
+}
+
+fn late(id: DataId, server: impl fmt::Display) -> Error {
+    let message = "no answer in time: the call that makes it may still run";
+    Error::new(ErrorKind::TimedOut, "fetch data", message)
+        .with("data", id)
+        .with("server", server)
+        .fix("fetch it later, or raise the time limit")
 }
 
 fn delete(session: &Session, ids: Vec<DataId>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Which servers a server knows, and where it would place a call.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -14,8 +15,10 @@ use farcall_wire::{
 
 use super::Client;
 use crate::argument::Argument;
+use crate::data::server_of;
 use crate::marshal::with_given;
 use crate::routine::Routine;
+use crate::view::Server;
 
 /// Arrays of a call that is only explained: as much as there may be.
 const CALL_BYTES_MAX: Bytes = Bytes(u64::MAX >> 1);
@@ -145,7 +148,13 @@ impl Client {
         arguments: &[Argument<'_>],
     ) -> Result<Explanation> {
         let timeout = self.session().patience();
-        with_given(&routine.contract, arguments, |given, _| self.explain(routine, given, timeout))
+        let mut explanation = with_given(&routine.contract, arguments, |given, _| {
+            self.explain(routine, given, timeout)
+        })?;
+        if let Some((_, holder)) = server_of(arguments)? {
+            bind_to(&mut explanation.servers, &holder, Arc::ptr_eq(&holder, self.view().home()));
+        }
+        Ok(explanation)
     }
 
     fn ask_placement(&self, request: &Request, timeout: Duration) -> Result<Reply> {
@@ -161,6 +170,23 @@ impl Client {
             None => Err(told(Error::new(ErrorKind::TimedOut, "ask for servers", "no answer"))),
         }
     }
+}
+
+/// A call runs where its data is.
+fn bind_to(servers: &mut [PlacedServer], holder: &Server, is_home: bool) {
+    for placed in servers.iter_mut() {
+        let is_there = if is_home { placed.is_self } else { placed.name == *holder.name };
+        if is_there {
+            placed.calls = u32::from(!placed.excluded);
+            continue;
+        }
+        placed.calls = 0;
+        if !placed.excluded {
+            placed.excluded = true;
+            placed.note = format!("data of the call is at {}", holder.name);
+        }
+    }
+    servers.sort_by_key(|placed| placed.excluded);
 }
 
 fn unexpected() -> Error {

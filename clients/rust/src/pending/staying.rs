@@ -30,8 +30,14 @@ impl PendingCall {
         options: &CallOptions,
         waits: (Option<Duration>, Option<Farmed>),
     ) -> Result<Option<PendingCall>> {
-        let at_data = data::server_of(&passed.arguments)?;
-        let bound = CallOptions { at: options.at.clone().or(at_data), ..options.clone() };
+        let mut bound = options.clone();
+        if let Some((id, holder)) = data::server_of(&passed.arguments)? {
+            match &options.at {
+                Some(at) => data::check_at(&client, at, id, &holder)?,
+                None if Arc::ptr_eq(&holder, client.view().home()) => {}
+                None => bound.at = Some(holder.name.clone()),
+            }
+        }
         let has_place = |index| has_place(contract, &passed, index);
         let stays = bound.stay.results(&client, &contract.interface, has_place)?;
         let ids: Vec<_> = stays.iter().map(|(index, data)| (*index, data.id())).collect();

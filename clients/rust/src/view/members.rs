@@ -165,7 +165,9 @@ impl View {
 
     fn unknown(&self, at: &str, states: &[ServerState]) -> Error {
         let mut names: Vec<&str> = states.iter().map(|state| state.name.as_str()).collect();
-        names.push(&self.home.name);
+        if !names.contains(&&*self.home.name) {
+            names.push(&self.home.name);
+        }
         let near = nearest(at, names.iter().copied(), NAMES_SHOWN);
         let shown = if near.is_empty() { names } else { near };
         let shown: Vec<&str> = shown.into_iter().take(NAMES_SHOWN).collect();
