@@ -64,6 +64,7 @@ SMOKE = Sizes(
     state=1 << 20,
     equations=(50,),
     linpack=(50, 100),
+    chained=50,
 )
 
 
