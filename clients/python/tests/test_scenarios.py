@@ -171,7 +171,7 @@ def test_a_routine_shows_itself(server):
     )
     signature = inspect.signature(dgesv)
     options = ["timeout", "run_timeout", "out", "inplace", "on_output", "progress", "keep"]
-    options += ["label", "ranks", "at", "cores", "memory", "gpus", "wall_time"]
+    options += ["label", "ranks", "at", "cores", "memory", "gpus", "wall_time", "stay", "lease"]
     assert list(signature.parameters) == ["a", "b", "n", "nrhs", "lda", "ldb", *options]
     assert inspect.signature(server.dlange).parameters["norm"].default == "F"
     assert "lambda_" in inspect.signature(server.clash).parameters

@@ -34,6 +34,7 @@ def test_tab_offers_of_a_future_what_programs_use(server):
         "add_done_callback",
         "cancel",
         "cancelled",
+        "data",
         "done",
         "exception",
         "id",

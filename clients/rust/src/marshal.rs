@@ -213,7 +213,9 @@ impl<'a> One<'a> {
             return self.only_send(array, argument, bytes);
         }
         if let Argument::Data(data) = argument {
-            self.call.arguments[self.index] = data::wire(data);
+            if mode.is_input() {
+                self.call.arguments[self.index] = data::wire(data);
+            }
             return self.receive_separately(array, destination);
         }
         if let Some(bytes) = bytes.filter(|_| mode.is_input()) {
@@ -263,7 +265,7 @@ impl<'a> One<'a> {
         argument: &Argument<'_>,
         bytes: Option<InlineBytes>,
     ) -> Result<()> {
-        if !self.parameter.mode.is_input() {
+        if !self.mode.is_input() {
             return Ok(());
         }
         let short = array.transfer_bytes <= INLINE_MAX;

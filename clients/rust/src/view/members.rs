@@ -150,8 +150,11 @@ impl View {
             if state.name != at && !state.addresses.iter().any(|address| address == at) {
                 continue;
             }
-            if state.is_self {
+            if state.is_self && self.takes_calls() {
                 return Ok(self.home.clone());
+            }
+            if state.is_self {
+                break;
             }
             return self.server(&state.name, &state.addresses, &own_host());
         }
@@ -160,12 +163,19 @@ impl View {
 
     /// Whether the server that was connected to is called so, and takes calls.
     fn is_home(&self, at: &str) -> bool {
-        self.home.is_called(at) && self.roll().is_none_or(|roll| roll.has_here())
+        self.home.is_called(at) && self.takes_calls()
+    }
+
+    /// Whether the server that was connected to takes calls: not the one that only keeps a list
+    /// together.
+    fn takes_calls(&self) -> bool {
+        self.roll().is_none_or(|roll| roll.has_here())
     }
 
     fn unknown(&self, at: &str, states: &[ServerState]) -> Error {
-        let mut names: Vec<&str> = states.iter().map(|state| state.name.as_str()).collect();
-        if !names.contains(&&*self.home.name) {
+        let others = states.iter().filter(|state| !state.is_self || self.takes_calls());
+        let mut names: Vec<&str> = others.map(|state| state.name.as_str()).collect();
+        if self.takes_calls() && !names.contains(&&*self.home.name) {
             names.push(&self.home.name);
         }
         let near = nearest(at, names.iter().copied(), NAMES_SHOWN);

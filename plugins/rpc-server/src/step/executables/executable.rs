@@ -27,10 +27,13 @@ impl Server {
         record.connection = Some(connection);
         record.line.set_takes_ahead(takes_ahead);
         let address = format!("executable {executable} of module {}", record.module.0);
+        let mut patience = self.state.limits.greeting_max;
         if record.launched {
-            self.state.executables.starts.begin(now + self.state.limits.loading_max, executable);
+            let loading_max = self.state.limits.loading_max;
+            self.state.executables.starts.begin(now + loading_max, executable);
+            // Its program may still start, on a node that does much else.
+            patience = patience.max(loading_max);
         }
-        let limits = &self.state.limits;
         let mut hello = self.hello(None);
         hello.features.push(POLLED_CANCEL.to_owned());
         if self.state.limits.nesting_max > 0 {
@@ -47,8 +50,7 @@ impl Server {
                 hosts: Default::default(),
             }),
             kind: PeerKind::Executable(executable),
-            // It is no stranger. Its program may still start, on a node that does much else.
-            patience_until: Some(now + limits.greeting_max.max(limits.loading_max)),
+            patience_until: Some(now + patience),
             leaving: false,
             moved: now,
             has_sent: false,
