@@ -377,8 +377,8 @@ impl Server {
         let kind = self.state.front.peer(connection).map(|peer| &peer.kind);
         let error = if let Some(PeerKind::Executable(_)) = kind {
             let message = "the routine's program started, but did not send its Hello in time";
-            let fix = "check whether its node does much else, or raise greeting_ms and loading_ms in \
-                farcall.toml";
+            let fix = "check whether its node does much else, or raise greeting_ms and loading_ms \
+                in farcall.toml";
             Error::new(ErrorKind::TimedOut, "start an executable", message).fix(fix)
         } else {
             Error::new(ErrorKind::TimedOut, "connect", "it did not send its Hello in time")
