@@ -1,0 +1,113 @@
+//! What is lost with a server is made again, from what it was made of, back to what the program gave.
+
+use farcall_base::ErrorKind;
+
+use crate::state::{Phase, Place, Run};
+use crate::transaction::Transaction;
+use crate::{CallNumber, DataNumber, Ended, Failure, ServerNumber};
+
+impl Transaction {
+    /// A server is gone, with all that is on it. Calls that may run twice run elsewhere; of others
+    /// it is unknown how far they came, and they are reported.
+    pub fn handle_lost(&mut self, server: ServerNumber) {
+        match self.servers.get_mut(&server) {
+            Some(known) => known.is_there = false,
+            None => return,
+        }
+        let all = (0..self.graph.values() as u32).map(DataNumber);
+        let mut lost = Vec::new();
+        for data in all {
+            let value = self.value_mut(data);
+            value.coming.remove(&server);
+            if value.places.remove(&Place::Server(server)) && value.places.is_empty() {
+                lost.push(data);
+            }
+        }
+        let is_there = |run: &Run| run.server == server;
+        let hit = |call: &CallNumber| self.call(*call).runs.iter().any(is_there);
+        let calls: Vec<CallNumber> = self.all_calls().filter(hit).collect();
+        let mut again = Vec::new();
+        for call in calls {
+            let runs = std::mem::take(&mut self.call_mut(call).runs);
+            let (gone, kept): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(is_there);
+            gone.iter().for_each(|run| self.unload(run));
+            let is_left = !kept.is_empty();
+            self.call_mut(call).runs = kept;
+            if !is_left {
+                again.push(call);
+            }
+        }
+        // All of them first, so that none counts as being made.
+        let (again, ended): (Vec<_>, Vec<_>) =
+            again.into_iter().partition(|call| self.graph.call(*call).may_run_again);
+        again.iter().for_each(|call| self.call_mut(*call).phase = Phase::Waiting);
+        for call in ended {
+            let message = "its server was lost, and it may not run twice".to_owned();
+            let failure = Failure { kind: ErrorKind::ConnectionLost, message, has_run: true };
+            self.fail(call, Ended::Failed(failure));
+        }
+        lost.into_iter().for_each(|data| self.make_again(data));
+        for call in again {
+            if self.call(call).phase == Phase::Waiting {
+                self.wait_again(call);
+            }
+        }
+    }
+
+    /// Has a value made again that is nowhere, if anybody needs it.
+    pub(crate) fn make_again(&mut self, data: DataNumber) {
+        let mut missing = vec![data];
+        let mut calls = Vec::new();
+        while let Some(data) = missing.pop() {
+            let value = self.value(data);
+            let is_needed = value.users_left > 0 || value.wanted;
+            if !is_needed || !value.places.is_empty() {
+                continue;
+            }
+            let Some(maker) = self.graph.maker(data) else {
+                self.lose(data, None);
+                continue;
+            };
+            match self.call(maker).phase {
+                Phase::Waiting | Phase::Ready | Phase::Open => {}
+                Phase::Failed => self.lose(data, Some(maker)),
+                Phase::Done if !self.graph.call(maker).may_run_again => {
+                    self.lose(data, Some(maker));
+                }
+                Phase::Done => {
+                    self.run_again(maker);
+                    calls.push(maker);
+                    missing.extend(self.graph.call(maker).uses.iter().copied());
+                }
+            }
+        }
+        calls.into_iter().for_each(|call| self.look(call));
+    }
+
+    /// A value is nowhere, and is not made again: calls that need it end.
+    fn lose(&mut self, data: DataNumber, maker: Option<CallNumber>) {
+        let message = match maker {
+            Some(_) => "its result was lost with its server, and it may not run twice",
+            None => "a given value was lost, and its program has left",
+        };
+        let failure =
+            |kind| Failure { kind, message: message.to_owned(), has_run: maker.is_some() };
+        let was_wanted = std::mem::take(&mut self.value_mut(data).wanted);
+        if let Some(maker) =
+            maker.filter(|maker| was_wanted && self.call(*maker).phase == Phase::Done)
+        {
+            return self.fail(maker, Ended::Failed(failure(ErrorKind::ConnectionLost)));
+        }
+        let ended = |phase| matches!(phase, Phase::Done | Phase::Failed);
+        let users = self.graph.users[data.0 as usize].clone();
+        for user in
+            users.into_iter().filter(|user| !ended(self.call(*user).phase)).collect::<Vec<_>>()
+        {
+            let outcome = match maker {
+                Some(maker) => Ended::NotRun(maker),
+                None => Ended::Failed(failure(ErrorKind::NotFound)),
+            };
+            self.fail(user, outcome);
+        }
+    }
+}

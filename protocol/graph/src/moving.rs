@@ -1,0 +1,145 @@
+//! Values: where they are, how they are brought to where they are needed, and when they are deleted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use farcall_base::Instant;
+
+use crate::choice::Costs;
+use crate::state::{Phase, Place};
+use crate::transaction::Transaction;
+use crate::{Action, CallNumber, DataNumber, ServerNumber};
+
+/// How often a value is fetched again before its call goes elsewhere.
+const MOVES_MAX: u32 = 4;
+
+impl Transaction {
+    /// A given value is on a server already.
+    pub fn handle_there(&mut self, data: DataNumber, server: ServerNumber) {
+        self.value_mut(data).places.insert(Place::Server(server));
+        self.look_at_users(data);
+    }
+
+    /// The program has no given values any more: it has gone, and did not leave them.
+    pub fn handle_client_left(&mut self) {
+        for value in &mut self.values {
+            value.places.remove(&Place::Client);
+        }
+    }
+
+    /// A value has come to a server.
+    pub fn handle_moved(&mut self, data: DataNumber, to: ServerNumber) {
+        let value = self.value_mut(data);
+        value.coming.remove(&to);
+        value.places.insert(Place::Server(to));
+        self.look_at_users(data);
+        self.drop_unneeded(data);
+    }
+
+    /// A value could not be brought to a server.
+    pub fn handle_not_moved(&mut self, now: Instant, data: DataNumber, to: ServerNumber) {
+        let value = self.value_mut(data);
+        value.coming.remove(&to);
+        value.troubles += 1;
+        let is_hopeless = value.troubles > MOVES_MAX;
+        let waits = |call: &CallNumber| self.call(*call).runs.iter().any(|run| run.server == to);
+        let users = self.graph.users[data.0 as usize].iter();
+        let waiting: Vec<CallNumber> = users.copied().filter(waits).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        if self.value(data).places.is_empty() && !self.is_being_made(data) {
+            return self.make_again(data);
+        }
+        if !is_hopeless {
+            return self.fetch(now, data, to, now);
+        }
+        self.value_mut(data).troubles = 0;
+        for call in waiting {
+            self.take_back(call, to);
+        }
+    }
+
+    /// The program has taken a result.
+    pub fn handle_taken(&mut self, data: DataNumber) {
+        self.value_mut(data).wanted = false;
+        self.drop_unneeded(data);
+    }
+
+    /// Has a value that was lost, and is made again, brought to the calls that are open and wait for it.
+    pub(crate) fn supply(&mut self, now: Instant, data: DataNumber) {
+        let users = self.graph.users[data.0 as usize].iter();
+        let runs = users.flat_map(|user| self.call(*user).runs.iter().map(|run| run.server));
+        let servers: BTreeSet<ServerNumber> = runs.collect();
+        servers.into_iter().for_each(|server| self.fetch(now, data, server, now));
+    }
+
+    pub(crate) fn arrival(
+        &self,
+        now: Instant,
+        data: DataNumber,
+        server: ServerNumber,
+        costs: &dyn Costs,
+    ) -> Instant {
+        let bytes = self.graph.value(data).bytes;
+        let ways = self.value(data).places.iter();
+        let ways = ways.map(|place| costs.move_s(*place, server, bytes));
+        let way = ways.min_by(f64::total_cmp).unwrap_or(0.0);
+        now + Duration::from_secs_f64(way.clamp(0.0, 1e9))
+    }
+
+    /// Has a value brought to a server, unless it is there, on its way, or made there.
+    pub(crate) fn fetch(
+        &mut self,
+        now: Instant,
+        data: DataNumber,
+        to: ServerNumber,
+        arrives: Instant,
+    ) {
+        let value = self.value(data);
+        if value.places.contains(&Place::Server(to)) || value.coming.contains_key(&to) {
+            return;
+        }
+        let maker = self.graph.maker(data).map(|maker| self.call(maker));
+        let runs = maker.filter(|maker| maker.phase == Phase::Open);
+        let runs = runs.map_or(&[][..], |maker| &maker.runs);
+        if runs.iter().any(|run| run.server == to) {
+            return;
+        }
+        let servers = value.places.iter().filter_map(|place| match place {
+            Place::Server(server) => Some(*server),
+            Place::Client => None,
+        });
+        let from = servers.chain(runs.iter().map(|run| run.server)).next();
+        let action = match from {
+            Some(from) => Action::Move { data, from, to },
+            None if value.places.contains(&Place::Client) => Action::Send { data, to },
+            None => return,
+        };
+        self.value_mut(data).coming.insert(to, arrives.max(now));
+        self.out.push_back(action);
+    }
+
+    /// A call needs what it uses no more.
+    pub(crate) fn release_uses(&mut self, call: CallNumber) {
+        for data in self.graph.call(call).uses.clone() {
+            let value = self.value_mut(data);
+            value.users_left = value.users_left.saturating_sub(1);
+            self.drop_unneeded(data);
+        }
+    }
+
+    /// Deletes a value that nobody needs.
+    pub(crate) fn drop_unneeded(&mut self, data: DataNumber) {
+        let value = self.value(data);
+        if value.users_left > 0 || value.wanted {
+            return;
+        }
+        for place in std::mem::take(&mut self.value_mut(data).places) {
+            match place {
+                Place::Server(server) => self.out.push_back(Action::Delete { data, server }),
+                Place::Client => drop(self.value_mut(data).places.insert(place)),
+            }
+        }
+    }
+}

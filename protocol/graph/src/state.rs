@@ -1,0 +1,96 @@
+//! What is known of values, calls and servers of a transaction that runs.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use farcall_base::Instant;
+
+use crate::{CallNumber, ServerNumber};
+
+/// Where a value can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// With the program.
+    Client,
+    /// On a server.
+    Server(ServerNumber),
+}
+
+/// A value.
+#[derive(Debug, Default)]
+pub(crate) struct Value {
+    pub places: BTreeSet<Place>,
+    /// Servers that it is on its way to, and when it is to be there.
+    pub coming: BTreeMap<ServerNumber, Instant>,
+    pub users_left: u32,
+    pub wanted: bool,
+    pub troubles: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For what it uses.
+    Waiting,
+    /// For room on a server.
+    Ready,
+    Open,
+    Done,
+    Failed,
+}
+
+/// A call that is open on a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub server: ServerNumber,
+    pub attempt: u32,
+    pub run_s: f64,
+    /// When it is to end.
+    pub ends: Instant,
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub phase: Phase,
+    pub runs: Vec<Run>,
+    pub attempts: u32,
+    /// Servers that did not take it.
+    pub without: BTreeSet<ServerNumber>,
+    pub is_reported: bool,
+    pub rank: f64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub processors: u32,
+    pub is_there: bool,
+    pub open: usize,
+    /// Seconds that its open calls need.
+    pub load_s: f64,
+}
+
+/// A call in the order of urgency.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Urgent {
+    pub rank: f64,
+    pub call: CallNumber,
+}
+
+impl PartialEq for Urgent {
+    fn eq(&self, other: &Urgent) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Urgent {}
+
+impl PartialOrd for Urgent {
+    fn partial_cmp(&self, other: &Urgent) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Urgent {
+    fn cmp(&self, other: &Urgent) -> Ordering {
+        other.rank.total_cmp(&self.rank).then(self.call.cmp(&other.call))
+    }
+}
