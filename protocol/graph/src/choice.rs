@@ -37,7 +37,6 @@ impl Transaction {
     /// The server where a call ends first; `other` is one that it runs on already.
     pub(crate) fn choose(
         &self,
-        now: Instant,
         call: CallNumber,
         costs: &dyn Costs,
         other: Option<ServerNumber>,
@@ -53,7 +52,7 @@ impl Transaction {
             }
             let queue_s = server.load_s / f64::from(server.processors.max(1));
             let uses = self.graph.call(call).uses.iter();
-            let data_s = uses.map(|data| self.data_s(now, *data, *number, costs));
+            let data_s = uses.map(|data| self.data_s(*data, *number, costs));
             let ends_s = data_s.fold(queue_s, f64::max) + run_s.max(0.0);
             if best.is_none_or(|best| ends_s < best.ends_s) {
                 best = Some(Choice { server: *number, run_s: run_s.max(0.0), ends_s });
@@ -67,15 +66,9 @@ impl Transaction {
     }
 
     /// When a value is on a server, in seconds from now.
-    fn data_s(
-        &self,
-        now: Instant,
-        data: DataNumber,
-        server: ServerNumber,
-        costs: &dyn Costs,
-    ) -> f64 {
+    fn data_s(&self, data: DataNumber, server: ServerNumber, costs: &dyn Costs) -> f64 {
         let value = self.value(data);
-        let from_now = |at: Instant| at.since(now).as_secs_f64();
+        let from_now = |at: Instant| at.since(self.now).as_secs_f64();
         if value.places.contains(&Place::Server(server)) {
             return 0.0;
         }

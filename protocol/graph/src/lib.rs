@@ -6,9 +6,11 @@
 
 mod action;
 mod choice;
+mod ending;
 mod graph;
 mod lineage;
 mod moving;
+mod opening;
 mod rank;
 mod state;
 mod transaction;

@@ -1,6 +1,6 @@
 //! What is lost with a server is made again, from what it was made of, back to what the program gave.
 
-use farcall_base::ErrorKind;
+use farcall_base::{ErrorKind, Instant};
 
 use crate::state::{Phase, Place, Run};
 use crate::transaction::Transaction;
@@ -9,19 +9,23 @@ use crate::{CallNumber, DataNumber, Ended, Failure, ServerNumber};
 impl Transaction {
     /// A server is gone, with all that is on it. Calls that may run twice run elsewhere; of others
     /// it is unknown how far they came, and they are reported.
-    pub fn handle_lost(&mut self, server: ServerNumber) {
+    pub fn handle_lost(&mut self, now: Instant, server: ServerNumber) {
+        self.handle_time(now);
         match self.servers.get_mut(&server) {
             Some(known) => known.is_there = false,
             None => return,
         }
-        let all = (0..self.graph.values() as u32).map(DataNumber);
-        let mut lost = Vec::new();
-        for data in all {
-            let value = self.value_mut(data);
+        // What was only on its way there is lost, too.
+        let place = Place::Server(server);
+        let is_hit = |data: &DataNumber| {
+            let value = self.value(*data);
+            value.places.contains(&place) || value.coming.contains_key(&server)
+        };
+        let lost: Vec<DataNumber> = self.all_values().filter(is_hit).collect();
+        for data in &lost {
+            let value = self.value_mut(*data);
             value.coming.remove(&server);
-            if value.places.remove(&Place::Server(server)) && value.places.is_empty() {
-                lost.push(data);
-            }
+            value.places.remove(&place);
         }
         let is_there = |run: &Run| run.server == server;
         let hit = |call: &CallNumber| self.call(*call).runs.iter().any(is_there);
@@ -30,11 +34,11 @@ impl Transaction {
         for call in calls {
             let runs = std::mem::take(&mut self.call_mut(call).runs);
             let (gone, kept): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(is_there);
-            gone.iter().for_each(|run| self.unload(run));
-            let is_left = !kept.is_empty();
+            gone.iter().for_each(|run| self.unload(call, run));
             self.call_mut(call).runs = kept;
-            if !is_left {
-                again.push(call);
+            match self.call(call).runs.first() {
+                Some(run) => self.watch(call, run.late),
+                None => again.push(call),
             }
         }
         // All of them first, so that none counts as being made.
@@ -54,7 +58,29 @@ impl Transaction {
         }
     }
 
-    /// Has a value made again that is nowhere, if anybody needs it.
+    /// The program has left, with all that only it has. What it has left on servers stays there.
+    pub fn handle_client_left(&mut self, now: Instant) {
+        self.handle_time(now);
+        let has = |data: &DataNumber| self.value(*data).places.contains(&Place::Client);
+        let left: Vec<DataNumber> = self.all_values().filter(has).collect();
+        for data in &left {
+            self.value_mut(*data).places.remove(&Place::Client);
+        }
+        left.into_iter().for_each(|data| self.make_again(data));
+    }
+
+    /// A value is not on a server any more that is still there: it was deleted, or its lease ended.
+    pub fn handle_gone(&mut self, now: Instant, data: DataNumber, server: ServerNumber) {
+        self.handle_time(now);
+        if self.value_mut(data).places.remove(&Place::Server(server)) {
+            self.make_again(data);
+            // A call that is open there may not have begun.
+            self.supply(data);
+        }
+    }
+
+    /// Has a value made again that is nowhere, if anybody needs it. Of what cannot be made again, the
+    /// calls that need it end; but not as long as it is still on its way somewhere.
     pub(crate) fn make_again(&mut self, data: DataNumber) {
         let mut missing = vec![data];
         let mut calls = Vec::new();
@@ -64,21 +90,17 @@ impl Transaction {
             if !is_needed || !value.places.is_empty() {
                 continue;
             }
-            let Some(maker) = self.graph.maker(data) else {
-                self.lose(data, None);
-                continue;
-            };
-            match self.call(maker).phase {
-                Phase::Waiting | Phase::Ready | Phase::Open => {}
-                Phase::Failed => self.lose(data, Some(maker)),
-                Phase::Done if !self.graph.call(maker).may_run_again => {
-                    self.lose(data, Some(maker));
-                }
-                Phase::Done => {
+            let is_coming = !value.coming.is_empty();
+            let maker = self.graph.maker(data);
+            match maker.map(|maker| (maker, self.call(maker).phase)) {
+                Some((_, Phase::Waiting | Phase::Ready | Phase::Open)) => {}
+                Some((maker, Phase::Done)) if self.graph.call(maker).may_run_again => {
                     self.run_again(maker);
                     calls.push(maker);
                     missing.extend(self.graph.call(maker).uses.iter().copied());
                 }
+                _ if is_coming => {}
+                _ => self.lose(data, maker),
             }
         }
         calls.into_iter().for_each(|call| self.look(call));

@@ -1,11 +1,11 @@
 //! Values: where they are, how they are brought to where they are needed, and when they are deleted.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use farcall_base::Instant;
 
 use crate::choice::Costs;
+use crate::opening::seconds;
 use crate::state::{Phase, Place};
 use crate::transaction::Transaction;
 use crate::{Action, CallNumber, DataNumber, ServerNumber};
@@ -14,69 +14,73 @@ use crate::{Action, CallNumber, DataNumber, ServerNumber};
 const MOVES_MAX: u32 = 4;
 
 impl Transaction {
-    /// A given value is on a server already.
-    pub fn handle_there(&mut self, data: DataNumber, server: ServerNumber) {
-        self.value_mut(data).places.insert(Place::Server(server));
-        self.look_at_users(data);
-    }
-
-    /// The program has no given values any more: it has gone, and did not leave them.
-    pub fn handle_client_left(&mut self) {
-        for value in &mut self.values {
-            value.places.remove(&Place::Client);
-        }
+    /// A value is somewhere already: a given one on a server, or a result with the program, which
+    /// keeps it and can send it again.
+    pub fn handle_there(&mut self, now: Instant, data: DataNumber, place: Place) {
+        self.handle_time(now);
+        self.arrive(data, place);
     }
 
     /// A value has come to a server.
-    pub fn handle_moved(&mut self, data: DataNumber, to: ServerNumber) {
-        let value = self.value_mut(data);
-        value.coming.remove(&to);
-        value.places.insert(Place::Server(to));
-        self.look_at_users(data);
+    pub fn handle_moved(&mut self, now: Instant, data: DataNumber, to: ServerNumber) {
+        self.handle_time(now);
+        self.value_mut(data).coming.remove(&to);
+        self.arrive(data, Place::Server(to));
         self.drop_unneeded(data);
+    }
+
+    /// What a lost server has, or has got, is lost with it, however late its news comes.
+    fn arrive(&mut self, data: DataNumber, place: Place) {
+        let is_lost = matches!(place, Place::Server(server) if !self.is_there(server));
+        if is_lost || !self.value_mut(data).places.insert(place) {
+            return;
+        }
+        self.look_at_users(data);
+        if self.value(data).places.len() == 1 {
+            self.supply(data);
+        }
     }
 
     /// A value could not be brought to a server.
     pub fn handle_not_moved(&mut self, now: Instant, data: DataNumber, to: ServerNumber) {
+        self.handle_time(now);
         let value = self.value_mut(data);
         value.coming.remove(&to);
         value.troubles += 1;
         let is_hopeless = value.troubles > MOVES_MAX;
-        let waits = |call: &CallNumber| self.call(*call).runs.iter().any(|run| run.server == to);
-        let users = self.graph.users[data.0 as usize].iter();
-        let waiting: Vec<CallNumber> = users.copied().filter(waits).collect();
-        if waiting.is_empty() {
-            return;
-        }
-        if self.value(data).places.is_empty() && !self.is_being_made(data) {
+        if value.places.is_empty() && !self.is_being_made(data) {
             return self.make_again(data);
         }
         if !is_hopeless {
-            return self.fetch(now, data, to, now);
+            return self.supply(data);
         }
         self.value_mut(data).troubles = 0;
+        let waits = |call: &CallNumber| self.call(*call).runs.iter().any(|run| run.server == to);
+        let users = self.graph.users[data.0 as usize].iter();
+        let waiting: Vec<CallNumber> = users.copied().filter(waits).collect();
         for call in waiting {
             self.take_back(call, to);
         }
     }
 
     /// The program has taken a result.
-    pub fn handle_taken(&mut self, data: DataNumber) {
+    pub fn handle_taken(&mut self, now: Instant, data: DataNumber) {
+        self.handle_time(now);
         self.value_mut(data).wanted = false;
         self.drop_unneeded(data);
     }
 
-    /// Has a value that was lost, and is made again, brought to the calls that are open and wait for it.
-    pub(crate) fn supply(&mut self, now: Instant, data: DataNumber) {
+    /// Has a value brought to the calls that are open, wait for it, and do not get it yet.
+    pub(crate) fn supply(&mut self, data: DataNumber) {
         let users = self.graph.users[data.0 as usize].iter();
         let runs = users.flat_map(|user| self.call(*user).runs.iter().map(|run| run.server));
         let servers: BTreeSet<ServerNumber> = runs.collect();
-        servers.into_iter().for_each(|server| self.fetch(now, data, server, now));
+        servers.into_iter().for_each(|server| self.fetch(data, server, self.now));
     }
 
+    /// When a value is on a server that is to fetch it.
     pub(crate) fn arrival(
         &self,
-        now: Instant,
         data: DataNumber,
         server: ServerNumber,
         costs: &dyn Costs,
@@ -84,18 +88,11 @@ impl Transaction {
         let bytes = self.graph.value(data).bytes;
         let ways = self.value(data).places.iter();
         let ways = ways.map(|place| costs.move_s(*place, server, bytes));
-        let way = ways.min_by(f64::total_cmp).unwrap_or(0.0);
-        now + Duration::from_secs_f64(way.clamp(0.0, 1e9))
+        self.now + seconds(ways.min_by(f64::total_cmp).unwrap_or(0.0))
     }
 
     /// Has a value brought to a server, unless it is there, on its way, or made there.
-    pub(crate) fn fetch(
-        &mut self,
-        now: Instant,
-        data: DataNumber,
-        to: ServerNumber,
-        arrives: Instant,
-    ) {
+    pub(crate) fn fetch(&mut self, data: DataNumber, to: ServerNumber, arrives: Instant) {
         let value = self.value(data);
         if value.places.contains(&Place::Server(to)) || value.coming.contains_key(&to) {
             return;
@@ -107,8 +104,8 @@ impl Transaction {
             return;
         }
         let servers = value.places.iter().filter_map(|place| match place {
-            Place::Server(server) => Some(*server),
-            Place::Client => None,
+            Place::Server(server) if self.is_there(*server) => Some(*server),
+            _ => None,
         });
         let from = servers.chain(runs.iter().map(|run| run.server)).next();
         let action = match from {
@@ -116,7 +113,7 @@ impl Transaction {
             None if value.places.contains(&Place::Client) => Action::Send { data, to },
             None => return,
         };
-        self.value_mut(data).coming.insert(to, arrives.max(now));
+        self.value_mut(data).coming.insert(to, arrives);
         self.out.push_back(action);
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use farcall_base::Instant;
 
-use crate::{CallNumber, ServerNumber};
+use crate::{CallNumber, Ended, ServerNumber};
 
 /// Where a value can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +46,8 @@ pub(crate) struct Run {
     pub run_s: f64,
     /// When it is to end.
     pub ends: Instant,
+    /// When it counts as late.
+    pub late: Instant,
 }
 
 #[derive(Debug)]
@@ -55,11 +57,25 @@ pub(crate) struct Call {
     pub attempts: u32,
     /// Servers that did not take it.
     pub without: BTreeSet<ServerNumber>,
-    pub is_reported: bool,
+    /// What was told of its end.
+    pub outcome: Option<Ended>,
     pub rank: f64,
 }
 
-#[derive(Debug)]
+impl Call {
+    pub fn new(rank: f64) -> Call {
+        Call {
+            phase: Phase::Waiting,
+            runs: Vec::new(),
+            attempts: 0,
+            without: BTreeSet::new(),
+            outcome: None,
+            rank,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
 pub(crate) struct Server {
     pub processors: u32,
     pub is_there: bool,

@@ -1,59 +1,13 @@
 //! Graphs that are refused, where calls run, and what faults cost.
-#![allow(clippy::unwrap_used)]
-
-mod world;
 
 use farcall_base::{ErrorKind, Instant};
 use farcall_graph::{
-    Action, CallNumber, CallPlan, Costs, DataNumber, DataPlan, Ended, Failure, Graph, Limits,
-    Place, ServerNumber, Transaction,
+    Action, CallNumber, CallPlan, DataNumber, DataPlan, Ended, Failure, Graph, Limits, Place,
+    ServerNumber, Transaction,
 };
-use world::{Fault, World, random_graph};
 
-const MEGABYTE: u64 = 1 << 20;
-
-/// Each call runs a second; a megabyte takes a tenth of that between servers, and one from the client.
-struct Plain;
-
-impl Costs for Plain {
-    fn run_s(&self, _: CallNumber, _: ServerNumber) -> Option<f64> {
-        Some(1.0)
-    }
-
-    fn move_s(&self, from: Place, _: ServerNumber, bytes: u64) -> f64 {
-        let each = if from == Place::Client { 1.0 } else { 0.1 };
-        bytes as f64 / MEGABYTE as f64 * each
-    }
-}
-
-fn data(count: usize, wanted: &[usize]) -> Vec<DataPlan> {
-    (0..count).map(|at| DataPlan { bytes: MEGABYTE, wanted: wanted.contains(&at) }).collect()
-}
-
-fn call(uses: &[u32], makes: &[u32]) -> CallPlan {
-    let numbers = |all: &[u32]| all.iter().map(|one| DataNumber(*one)).collect();
-    CallPlan { uses: numbers(uses), makes: numbers(makes), after: Vec::new(), may_run_again: true }
-}
-
-fn started(data: Vec<DataPlan>, calls: Vec<CallPlan>, servers: u32) -> Transaction {
-    let graph = Graph::new(data, calls, &Limits::default()).unwrap();
-    let mut transaction = Transaction::new(graph, Limits::default(), |_| 1.0, |_| 0.1);
-    (1..=servers).for_each(|server| transaction.handle_server(ServerNumber(server), 1));
-    transaction.place(Instant(1), &Plain);
-    transaction
-}
-
-fn actions(transaction: &mut Transaction) -> Vec<Action> {
-    std::iter::from_fn(|| transaction.poll_action()).collect()
-}
-
-fn opened(actions: &[Action]) -> Vec<(u32, u32)> {
-    let one = |action: &Action| match action {
-        Action::Open { call, server, .. } => Some((call.0, server.0)),
-        _ => None,
-    };
-    actions.iter().filter_map(one).collect()
-}
+use crate::plain::{Plain, actions, call, data, once, opened, started};
+use crate::world::{Fault, World, random_graph};
 
 #[test]
 fn a_graph_with_a_mistake_is_refused_before_anything_runs() {
@@ -109,10 +63,10 @@ fn calls_without_dependence_run_on_all_servers_and_a_call_where_its_data_is() {
     assert_eq!(servers.iter().filter(|server| **server == 1).count(), 2, "{servers:?}");
     // To send the value takes longer than to wait.
     let graph = Graph::new(data(2, &[]), vec![call(&[0], &[1])], &Limits::default()).unwrap();
-    let mut transaction = Transaction::new(graph, Limits::default(), |_| 1.0, |_| 0.1);
-    transaction.handle_server(ServerNumber(1), 1);
-    transaction.handle_server(ServerNumber(2), 1);
-    transaction.handle_there(DataNumber(0), ServerNumber(2));
+    let mut transaction = Transaction::new(Instant(1), graph, Limits::default(), |_| 1.0, |_| 0.1);
+    transaction.handle_server(Instant(1), ServerNumber(1), 1);
+    transaction.handle_server(Instant(1), ServerNumber(2), 1);
+    transaction.handle_there(Instant(1), DataNumber(0), Place::Server(ServerNumber(2)));
     transaction.place(Instant(1), &Plain);
     assert_eq!(opened(&actions(&mut transaction)), [(0, 2)]);
 }
@@ -126,10 +80,10 @@ fn a_call_that_a_server_refuses_goes_to_another_and_then_fails() {
         has_run: false,
     };
     let first = opened(&actions(&mut transaction))[0].1;
-    transaction.handle_failed(CallNumber(0), ServerNumber(first), 0, refused());
+    transaction.handle_failed(Instant(2), CallNumber(0), ServerNumber(first), 0, refused());
     transaction.place(Instant(2), &Plain);
     assert_eq!(opened(&actions(&mut transaction)), [(0, 3 - first)]);
-    transaction.handle_failed(CallNumber(0), ServerNumber(3 - first), 1, refused());
+    transaction.handle_failed(Instant(2), CallNumber(0), ServerNumber(3 - first), 1, refused());
     transaction.place(Instant(3), &Plain);
     let said = actions(&mut transaction);
     assert!(
@@ -141,13 +95,12 @@ fn a_call_that_a_server_refuses_goes_to_another_and_then_fails() {
 
 #[test]
 fn a_failure_ends_what_hangs_on_it_and_the_rest_goes_on() {
-    let once = |uses: &[u32], makes: &[u32]| CallPlan { may_run_again: false, ..call(uses, makes) };
     let calls = vec![once(&[], &[0]), once(&[0], &[1]), once(&[1], &[2]), once(&[], &[3])];
     let mut transaction = started(data(4, &[2, 3]), calls, 1);
     actions(&mut transaction);
     let failure =
         Failure { kind: ErrorKind::RoutineFailed, message: "no".to_owned(), has_run: true };
-    transaction.handle_failed(CallNumber(0), ServerNumber(1), 0, failure);
+    transaction.handle_failed(Instant(2), CallNumber(0), ServerNumber(1), 0, failure);
     let said = actions(&mut transaction);
     let ended: Vec<(u32, bool)> = said
         .iter()
@@ -169,11 +122,11 @@ fn what_is_lost_with_a_server_is_made_again_from_what_was_given() {
     let calls = vec![call(&[0], &[1]), call(&[1], &[2]), call(&[2], &[3])];
     let mut transaction = started(data(4, &[3]), calls, 2);
     let server = ServerNumber(opened(&actions(&mut transaction))[0].1);
-    transaction.handle_moved(DataNumber(0), server);
+    transaction.handle_moved(Instant(2), DataNumber(0), server);
     transaction.handle_returned(Instant(5), CallNumber(0), server, 0);
     transaction.handle_returned(Instant(5), CallNumber(1), server, 0);
     actions(&mut transaction);
-    transaction.handle_lost(server);
+    transaction.handle_lost(Instant(6), server);
     transaction.place(Instant(9), &Plain);
     let said = actions(&mut transaction);
     let other = 3 - server.0;
@@ -190,10 +143,9 @@ fn what_is_lost_with_a_server_is_made_again_from_what_was_given() {
 
 #[test]
 fn of_calls_that_may_not_run_twice_the_loss_is_reported() {
-    let once = |uses: &[u32], makes: &[u32]| CallPlan { may_run_again: false, ..call(uses, makes) };
     let mut transaction = started(data(3, &[2]), vec![once(&[0], &[1]), once(&[1], &[2])], 2);
     let server = ServerNumber(opened(&actions(&mut transaction))[0].1);
-    transaction.handle_lost(server);
+    transaction.handle_lost(Instant(6), server);
     let said = actions(&mut transaction);
     assert!(
         said.iter().any(|one| matches!(
@@ -203,23 +155,6 @@ fn of_calls_that_may_not_run_twice_the_loss_is_reported() {
         "{said:?}"
     );
     assert!(transaction.is_over());
-}
-
-#[test]
-fn a_late_call_runs_once_more_elsewhere_and_the_first_to_return_counts() {
-    let mut transaction = started(data(1, &[0]), vec![call(&[], &[0])], 2);
-    let first = ServerNumber(opened(&actions(&mut transaction))[0].1);
-    let second = |seconds: u64| Instant(seconds * 1_000_000_000);
-    transaction.hurry(second(3), &Plain);
-    assert!(actions(&mut transaction).is_empty());
-    transaction.hurry(second(60), &Plain);
-    let other = ServerNumber(opened(&actions(&mut transaction))[0].1);
-    assert_ne!(other, first);
-    transaction.handle_returned(Instant(5), CallNumber(0), other, 1);
-    let said = actions(&mut transaction);
-    assert!(said.contains(&Action::Cancel { call: CallNumber(0), server: first, attempt: 0 }));
-    transaction.handle_returned(Instant(5), CallNumber(0), first, 0);
-    assert!(actions(&mut transaction).is_empty() && transaction.is_over());
 }
 
 #[test]

@@ -85,7 +85,8 @@ impl Costs for Estimate {
 impl World {
     pub fn new(graph: Graph, servers: u32, seed: u64) -> World {
         let mean = |call: CallNumber| Estimate.run_s(call, ServerNumber(1)).unwrap();
-        let transaction = Transaction::new(graph.clone(), Limits::default(), mean, |_| 0.001);
+        let transaction =
+            Transaction::new(Instant(1), graph.clone(), Limits::default(), mean, |_| 0.001);
         let mut world = World {
             transaction,
             graph,
@@ -100,7 +101,7 @@ impl World {
         };
         for server in 1..=servers {
             world.servers.insert(server, Server { is_up: true, ..Server::default() });
-            world.transaction.handle_server(ServerNumber(server), 2);
+            world.transaction.handle_server(Instant(1), ServerNumber(server), 2);
         }
         world
     }
@@ -251,7 +252,7 @@ impl World {
                     return self.transaction.handle_not_moved(Instant(self.now), data, server);
                 };
                 self.servers.get_mut(&to).unwrap().values.insert(data, value);
-                self.transaction.handle_moved(data, server);
+                self.transaction.handle_moved(Instant(self.now), data, server);
                 self.serve(to);
                 self.serve_pulls(data, to);
             }
@@ -261,7 +262,7 @@ impl World {
                     return;
                 }
                 *server = Server { life: server.life + 1, ..Server::default() };
-                self.transaction.handle_lost(ServerNumber(number));
+                self.transaction.handle_lost(Instant(self.now), ServerNumber(number));
                 let stuck = std::mem::take(&mut self.pulls);
                 let (gone, kept): (Vec<_>, Vec<_>) =
                     stuck.into_iter().partition(|(_, from, _)| *from == number);
@@ -274,7 +275,7 @@ impl World {
             }
             Event::Returns(number) => {
                 self.servers.get_mut(&number).unwrap().is_up = true;
-                self.transaction.handle_server(ServerNumber(number), 2);
+                self.transaction.handle_server(Instant(self.now), ServerNumber(number), 2);
             }
         }
     }
@@ -319,7 +320,7 @@ impl World {
             let Some(place) = place else { continue };
             let value = self.servers[&place].values[&data];
             assert_eq!(value, expected(&self.graph, data), "value {data:?}");
-            self.transaction.handle_taken(data);
+            self.transaction.handle_taken(Instant(self.now), data);
         }
         while let Some(action) = self.transaction.poll_action() {
             self.act(action);

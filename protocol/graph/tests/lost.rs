@@ -1,0 +1,124 @@
+//! What is lost with the program or a server, and news of one that is gone.
+
+use farcall_base::{ErrorKind, Instant};
+use farcall_graph::{
+    Action, CallNumber, DataNumber, Ended, Graph, Limits, Place, ServerNumber, Transaction,
+};
+
+use crate::plain::{Plain, actions, call, data, once, opened, started};
+
+const A: DataNumber = DataNumber(0);
+const B: DataNumber = DataNumber(1);
+
+fn failed(said: &[Action]) -> Vec<(u32, ErrorKind)> {
+    let one = |action: &Action| match action {
+        Action::Ended { call, outcome: Ended::Failed(failure) } => Some((call.0, failure.kind)),
+        _ => None,
+    };
+    said.iter().filter_map(one).collect()
+}
+
+#[test]
+fn an_input_that_was_not_sent_is_lost_with_its_program() {
+    let graph = Graph::new(data(2, &[]), vec![call(&[0], &[1])], &Limits::default()).unwrap();
+    let mut transaction = Transaction::new(Instant(1), graph, Limits::default(), |_| 1.0, |_| 0.1);
+    transaction.handle_client_left(Instant(2));
+    assert_eq!(failed(&actions(&mut transaction)), [(0, ErrorKind::NotFound)]);
+    assert!(transaction.is_over());
+}
+
+#[test]
+fn an_input_on_its_way_may_still_arrive_when_its_program_has_left() {
+    for arrives in [true, false] {
+        let mut transaction = started(data(2, &[]), vec![call(&[0], &[1])], 1);
+        transaction.handle_client_left(Instant(2));
+        let said = actions(&mut transaction);
+        assert_eq!((opened(&said).len(), failed(&said).len()), (1, 0));
+        if arrives {
+            transaction.handle_moved(Instant(3), A, ServerNumber(1));
+            assert!(actions(&mut transaction).is_empty() && !transaction.is_over());
+        } else {
+            transaction.handle_not_moved(Instant(3), A, ServerNumber(1));
+            assert_eq!(failed(&actions(&mut transaction)), [(0, ErrorKind::NotFound)]);
+        }
+    }
+}
+
+#[test]
+fn an_input_on_its_way_to_a_server_that_dies_is_lost_when_its_program_has_left() {
+    let mut transaction = started(data(2, &[]), vec![call(&[0], &[1])], 1);
+    transaction.handle_client_left(Instant(2));
+    transaction.handle_lost(Instant(3), ServerNumber(1));
+    assert_eq!(failed(&actions(&mut transaction)), [(0, ErrorKind::NotFound)]);
+    assert!(transaction.is_over());
+}
+
+/// A result that the program has taken and that no server has any more.
+fn with_a_result_at_its_program(may_run_again: bool) -> Transaction {
+    let first = if may_run_again { call(&[], &[0]) } else { once(&[], &[0]) };
+    let mut transaction = started(data(2, &[0]), vec![first, call(&[0], &[1])], 1);
+    transaction.handle_returned(Instant(2), CallNumber(0), ServerNumber(1), 0);
+    transaction.handle_there(Instant(3), A, Place::Client);
+    transaction.handle_taken(Instant(3), A);
+    transaction.handle_lost(Instant(4), ServerNumber(1));
+    actions(&mut transaction);
+    assert_eq!(transaction.places(A).collect::<Vec<_>>(), [Place::Client]);
+    transaction
+}
+
+#[test]
+fn a_result_that_only_its_program_has_is_sent_from_there() {
+    let mut transaction = with_a_result_at_its_program(false);
+    transaction.handle_server(Instant(5), ServerNumber(2), 1);
+    transaction.place(Instant(5), &Plain);
+    let said = actions(&mut transaction);
+    assert_eq!(opened(&said), [(1, 2)]);
+    assert!(said.contains(&Action::Send { data: A, to: ServerNumber(2) }), "{said:?}");
+}
+
+#[test]
+fn a_result_that_only_its_program_had_is_made_again_or_reported() {
+    let mut transaction = with_a_result_at_its_program(true);
+    transaction.handle_client_left(Instant(5));
+    transaction.handle_server(Instant(5), ServerNumber(2), 1);
+    transaction.place(Instant(5), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)), [(0, 2), (1, 2)]);
+
+    let mut transaction = with_a_result_at_its_program(false);
+    transaction.handle_client_left(Instant(5));
+    let said = actions(&mut transaction);
+    let not_run = Action::Ended { call: CallNumber(1), outcome: Ended::NotRun(CallNumber(0)) };
+    assert_eq!(said, [not_run]);
+    assert!(transaction.is_over());
+}
+
+#[test]
+fn news_of_a_lost_server_is_ignored() {
+    let mut transaction = started(data(2, &[]), vec![call(&[0], &[1])], 2);
+    let server = ServerNumber(opened(&actions(&mut transaction))[0].1);
+    transaction.handle_lost(Instant(2), server);
+    transaction.handle_moved(Instant(3), A, server);
+    transaction.handle_there(Instant(3), A, Place::Server(server));
+    transaction.handle_there(Instant(3), A, Place::Server(ServerNumber(77)));
+    assert_eq!(transaction.places(A).collect::<Vec<_>>(), [Place::Client]);
+    // So the call on the other server has it from the program.
+    transaction.place(Instant(4), &Plain);
+    let said = actions(&mut transaction);
+    assert!(said.contains(&Action::Send { data: A, to: ServerNumber(3 - server.0) }), "{said:?}");
+}
+
+#[test]
+fn what_is_gone_from_a_server_that_stays_is_brought_or_made_again() {
+    let calls = vec![call(&[], &[0]), call(&[0], &[1]), call(&[1], &[2])];
+    let mut transaction = started(data(3, &[]), calls, 1);
+    actions(&mut transaction);
+    let server = ServerNumber(1);
+    transaction.handle_returned(Instant(2), CallNumber(0), server, 0);
+    transaction.handle_returned(Instant(2), CallNumber(1), server, 0);
+    actions(&mut transaction);
+    transaction.handle_gone(Instant(3), B, server);
+    transaction.place(Instant(3), &Plain);
+    // What B is made of was deleted by then.
+    assert_eq!(opened(&actions(&mut transaction)), [(0, 1), (1, 1)]);
+    assert!(!transaction.is_over());
+}
