@@ -13,6 +13,8 @@ pub struct Limits {
     pub data_max: usize,
     /// Uses of values, results and orders of all calls together.
     pub edges_max: usize,
+    /// Arguments of all calls of a message together, those that take nothing included.
+    pub arguments_max: usize,
     /// Calls that a server has at a time.
     pub open_max: usize,
     /// How often one call is made at most.
@@ -25,6 +27,7 @@ impl Default for Limits {
             calls_max: 100_000,
             data_max: 400_000,
             edges_max: 1_000_000,
+            arguments_max: 2_000_000,
             open_max: 64,
             attempts_max: 16,
         }
@@ -177,7 +180,7 @@ fn unique<T: Ord>(list: &mut Vec<T>) {
     list.dedup();
 }
 
-fn check_size(what: &'static str, size: usize, max: usize) -> Result<()> {
+pub(crate) fn check_size(what: &'static str, size: usize, max: usize) -> Result<()> {
     if size <= max {
         return Ok(());
     }

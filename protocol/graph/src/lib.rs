@@ -5,12 +5,15 @@
 //! [`Action`]s come out. The plugin `transactions`, the simulator and the tests use the same code.
 
 mod action;
+mod check;
 mod choice;
 mod ending;
 mod graph;
 mod lineage;
+mod message;
 mod moving;
 mod opening;
+mod plan;
 mod rank;
 mod state;
 mod transaction;
@@ -18,6 +21,8 @@ mod transaction;
 pub use action::{Action, Ended, Failure};
 pub use choice::Costs;
 pub use graph::{CallPlan, DataPlan, Graph, Limits};
+pub use message::{Argument, CallMessage, Input, Message, RoutineName, WantedResult};
+pub use plan::{Origin, Plan};
 pub use state::Place;
 pub use transaction::Transaction;
 

@@ -4,5 +4,6 @@
 mod graph;
 mod late;
 mod lost;
+mod message;
 mod plain;
 mod world;
