@@ -34,7 +34,8 @@ pub enum Action {
         /// Values that nobody else needs: it may work in their place.
         last_uses: Vec<DataNumber>,
     },
-    /// End a call that has run elsewhere meanwhile.
+    /// End a run of a call. If it has not begun, say so by `handle_failed`: a call that may not run
+    /// twice waits for that.
     Cancel {
         /// Which.
         call: CallNumber,
@@ -49,6 +50,18 @@ pub enum Action {
         data: DataNumber,
         /// Where.
         server: ServerNumber,
+    },
+    /// Compare what a server from before a restart has with what is to be there. Calls are asked for
+    /// by their ids; they go on, have ended, or are unknown. Values that are not there are reported
+    /// as gone, or as not moved if they were on their way. Whatever else of this transaction is on
+    /// that server is ended or deleted.
+    TakeUp {
+        /// Which server.
+        server: ServerNumber,
+        /// Calls that are open there, with the attempt.
+        calls: Vec<(CallNumber, u32)>,
+        /// Values that are there or come there.
+        data: Vec<DataNumber>,
     },
     /// A call has ended.
     Ended {

@@ -2,7 +2,7 @@
 
 use farcall_base::ErrorKind;
 
-use crate::state::{Phase, Run, Urgent};
+use crate::state::{Phase, Run, Times, Urgent};
 use crate::transaction::Transaction;
 use crate::{Action, CallNumber, Ended, Failure, ServerNumber};
 
@@ -23,6 +23,7 @@ impl Transaction {
         let Some(at) = self.call(call).runs.iter().position(is_it) else { return false };
         let run = self.call_mut(call).runs.remove(at);
         self.unload(call, &run);
+        self.keep_times(call, &run);
         if let Some(left) = self.call(call).runs.first() {
             let late = left.late.max(self.now);
             self.watch(call, late);
@@ -30,23 +31,37 @@ impl Transaction {
         true
     }
 
-    /// A call is ended on a server, and waits for another.
+    /// A call is ended on a server, and waits for another. One that may not run twice waits for the
+    /// server's answer first: it may have begun meanwhile.
     pub(crate) fn take_back(&mut self, call: CallNumber, server: ServerNumber) {
-        let on_it = |run: &&Run| run.server == server;
-        let Some(attempt) = self.call(call).runs.iter().find(on_it).map(|run| run.attempt) else {
+        let may_run_again = self.graph.call(call).may_run_again;
+        let on_it = |run: &&mut Run| run.server == server;
+        let Some(run) = self.call_mut(call).runs.iter_mut().find(on_it) else { return };
+        let attempt = run.attempt;
+        if !std::mem::replace(&mut run.is_ending, true) {
+            self.out.push_back(Action::Cancel { call, server, attempt });
+        }
+        if !may_run_again {
             return;
-        };
+        }
         self.end_run(call, server, attempt);
-        self.out.push_back(Action::Cancel { call, server, attempt });
         if !self.call(call).runs.is_empty() {
             return;
         }
-        if self.call(call).attempts < self.limits.attempts_max {
+        if self.may_try_again(call) {
             return self.wait_again(call);
         }
         let message = "what it uses could not be brought to its servers".to_owned();
         let kind = ErrorKind::Unreachable;
         self.fail(call, Ended::Failed(Failure { kind, message, has_run: false }));
+    }
+
+    /// Whether a call that was opened in vain once more is opened again.
+    pub(crate) fn may_try_again(&mut self, call: CallNumber) -> bool {
+        let max = self.limits.attempts_max;
+        let known = self.call_mut(call);
+        known.failures += 1;
+        known.failures < max
     }
 
     /// A call that was open waits again, and so does what was to be made of its results.
@@ -72,18 +87,26 @@ impl Transaction {
             }
             for run in std::mem::take(&mut self.call_mut(one).runs) {
                 self.unload(one, &run);
+                self.keep_times(one, &run);
                 let Run { server, attempt, .. } = run;
                 self.out.push_back(Action::Cancel { call: one, server, attempt });
             }
             let rank = self.call(one).rank;
             self.ready.remove(&Urgent { rank, call: one });
+            let ended_us = self.age_us(self.now);
             self.call_mut(one).phase = Phase::Failed;
+            self.call_mut(one).times.ended_us = Some(ended_us);
             self.call_mut(one).outcome = Some(outcome.clone());
             if phase != Phase::Done {
                 self.left -= 1;
                 self.release_uses(one);
             }
             self.out.push_back(Action::Ended { call: one, outcome });
+            // A copy may be somewhere all the same: nobody asks for it.
+            for made in self.graph.call(one).makes.clone() {
+                self.value_mut(made).wanted = false;
+                self.drop_unneeded(made);
+            }
             let behind = self.graph.behind(one).collect::<Vec<_>>();
             let waits =
                 |next: &CallNumber| !matches!(self.call(*next).phase, Phase::Done | Phase::Failed);
@@ -93,7 +116,9 @@ impl Transaction {
 
     /// A call that had returned is to run again.
     pub(crate) fn run_again(&mut self, call: CallNumber) {
-        self.call_mut(call).phase = Phase::Waiting;
+        let known = self.call_mut(call);
+        known.phase = Phase::Waiting;
+        known.times = Times::default();
         self.left += 1;
         for data in self.graph.call(call).uses.clone() {
             self.value_mut(data).users_left += 1;

@@ -17,7 +17,7 @@ pub struct Limits {
     pub arguments_max: usize,
     /// Calls that a server has at a time.
     pub open_max: usize,
-    /// How often one call is made at most.
+    /// How often one call is opened in vain at most.
     pub attempts_max: u32,
 }
 

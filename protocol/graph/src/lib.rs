@@ -15,7 +15,10 @@ mod moving;
 mod opening;
 mod plan;
 mod rank;
+mod record;
+mod restore;
 mod state;
+mod timeline;
 mod transaction;
 
 pub use action::{Action, Ended, Failure};
@@ -24,6 +27,7 @@ pub use graph::{CallPlan, DataPlan, Graph, Limits};
 pub use message::{Argument, CallMessage, Input, Message, RoutineName, WantedResult};
 pub use plan::{Origin, Plan};
 pub use state::Place;
+pub use timeline::Timed;
 pub use transaction::Transaction;
 
 /// A call of one graph.

@@ -12,7 +12,10 @@ impl Transaction {
     pub fn handle_lost(&mut self, now: Instant, server: ServerNumber) {
         self.handle_time(now);
         match self.servers.get_mut(&server) {
-            Some(known) => known.is_there = false,
+            Some(known) => {
+                known.is_there = false;
+                known.is_asked = true;
+            }
             None => return,
         }
         // What was only on its way there is lost, too.
@@ -34,20 +37,29 @@ impl Transaction {
         for call in calls {
             let runs = std::mem::take(&mut self.call_mut(call).runs);
             let (gone, kept): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(is_there);
-            gone.iter().for_each(|run| self.unload(call, run));
+            for run in &gone {
+                self.unload(call, run);
+                self.keep_times(call, run);
+            }
             self.call_mut(call).runs = kept;
             match self.call(call).runs.first() {
                 Some(run) => self.watch(call, run.late),
                 None => again.push(call),
             }
         }
-        // All of them first, so that none counts as being made.
-        let (again, ended): (Vec<_>, Vec<_>) =
-            again.into_iter().partition(|call| self.graph.call(*call).may_run_again);
+        // All of them first, so that none counts as being made. A call may be what ends its servers.
+        let (again, ended): (Vec<_>, Vec<_>) = again
+            .into_iter()
+            .partition(|call| self.may_try_again(*call) && self.graph.call(*call).may_run_again);
         again.iter().for_each(|call| self.call_mut(*call).phase = Phase::Waiting);
         for call in ended {
-            let message = "its server was lost, and it may not run twice".to_owned();
-            let failure = Failure { kind: ErrorKind::ConnectionLost, message, has_run: true };
+            let message = if self.graph.call(call).may_run_again {
+                "each of its servers was lost"
+            } else {
+                "its server was lost, and it may not run twice"
+            };
+            let kind = ErrorKind::ConnectionLost;
+            let failure = Failure { kind, message: message.to_owned(), has_run: true };
             self.fail(call, Ended::Failed(failure));
         }
         lost.into_iter().for_each(|data| self.make_again(data));
@@ -69,7 +81,8 @@ impl Transaction {
         left.into_iter().for_each(|data| self.make_again(data));
     }
 
-    /// A value is not on a server any more that is still there: it was deleted, or its lease ended.
+    /// A value is not on a server any more that is still there: it was deleted, its lease ended, or
+    /// somebody who fetched it from there was told so.
     pub fn handle_gone(&mut self, now: Instant, data: DataNumber, server: ServerNumber) {
         self.handle_time(now);
         if self.value_mut(data).places.remove(&Place::Server(server)) {

@@ -30,7 +30,7 @@ impl Transaction {
     }
 
     /// What a lost server has, or has got, is lost with it, however late its news comes.
-    fn arrive(&mut self, data: DataNumber, place: Place) {
+    pub(crate) fn arrive(&mut self, data: DataNumber, place: Place) {
         let is_lost = matches!(place, Place::Server(server) if !self.is_there(server));
         if is_lost || !self.value_mut(data).places.insert(place) {
             return;

@@ -71,6 +71,11 @@ impl Transaction {
         self.late.first().map(|(at, _)| *at)
     }
 
+    /// When a call counts as late that is to end then and takes so long.
+    pub(crate) fn late_at(&self, ends: Instant, run_s: f64) -> Instant {
+        ends + seconds(run_s * LATE_TIMES) + LATE
+    }
+
     /// From this time on a call counts as late, if it may run twice and does not yet.
     pub(crate) fn watch(&mut self, call: CallNumber, at: Instant) {
         let may_run_again = self.graph.call(call).may_run_again;
@@ -95,12 +100,15 @@ impl Transaction {
             value.users_left == 1 && !value.wanted && !value.places.contains(&Place::Client)
         };
         let last_uses = self.graph.call(call).uses.iter().copied().filter(is_last).collect();
-        let late = ends + seconds(run_s * LATE_TIMES) + LATE;
+        let late = self.late_at(ends, run_s);
+        let opened_us = self.age_us(self.now);
         let known = self.call_mut(call);
         known.phase = Phase::Open;
         let attempt = known.attempts;
         known.attempts += 1;
-        known.runs.push(Run { server, attempt, run_s, ends, late });
+        let run =
+            Run { server, attempt, run_s, ends, late, is_ending: false, opened_us, begun_us: None };
+        known.runs.push(run);
         self.watch(call, late);
         if let Some(server) = self.servers.get_mut(&server) {
             server.open += 1;
@@ -137,7 +145,9 @@ impl Transaction {
     pub(crate) fn look(&mut self, call: CallNumber) {
         if self.call(call).phase == Phase::Waiting && self.is_placeable(call) {
             let rank = self.call(call).rank;
+            let ready_us = self.age_us(self.now);
             self.call_mut(call).phase = Phase::Ready;
+            self.call_mut(call).times.ready_us = Some(ready_us);
             self.ready.insert(Urgent { rank, call });
         }
     }

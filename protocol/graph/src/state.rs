@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use farcall_base::Instant;
+use minicbor::{Decode, Encode};
 
 use crate::{CallNumber, Ended, ServerNumber};
 
@@ -48,18 +49,41 @@ pub(crate) struct Run {
     pub ends: Instant,
     /// When it counts as late.
     pub late: Instant,
+    /// Whether its server was told to end it.
+    pub is_ending: bool,
+    pub opened_us: u64,
+    pub begun_us: Option<u64>,
+}
+
+/// Times of a call, in microseconds since the transaction began, and where it had them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Times {
+    #[n(0)]
+    pub server: Option<u32>,
+    #[n(1)]
+    pub ready_us: Option<u64>,
+    #[n(2)]
+    pub opened_us: Option<u64>,
+    #[n(3)]
+    pub begun_us: Option<u64>,
+    #[n(4)]
+    pub ended_us: Option<u64>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Call {
     pub phase: Phase,
     pub runs: Vec<Run>,
+    /// How often it was opened: what tells its runs apart.
     pub attempts: u32,
+    /// How often it was opened in vain.
+    pub failures: u32,
     /// Servers that did not take it.
     pub without: BTreeSet<ServerNumber>,
     /// What was told of its end.
     pub outcome: Option<Ended>,
     pub rank: f64,
+    pub times: Times,
 }
 
 impl Call {
@@ -68,10 +92,16 @@ impl Call {
             phase: Phase::Waiting,
             runs: Vec::new(),
             attempts: 0,
+            failures: 0,
             without: BTreeSet::new(),
             outcome: None,
             rank,
+            times: Times::default(),
         }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Failed)
     }
 }
 
@@ -79,6 +109,8 @@ impl Call {
 pub(crate) struct Server {
     pub processors: u32,
     pub is_there: bool,
+    /// Whether it was asked what is on it, or that is known without asking.
+    pub is_asked: bool,
     pub open: usize,
     /// Seconds that its open calls need.
     pub load_s: f64,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use farcall_base::{ErrorKind, Instant};
 
 use crate::rank::upward_ranks;
+use crate::record::Changes;
 use crate::state::{Call, Phase, Place, Run, Server, Urgent, Value};
 use crate::{Action, CallNumber, DataNumber, Ended, Failure, Graph, Limits, ServerNumber};
 
@@ -20,6 +21,10 @@ pub struct Transaction {
     pub(crate) limits: Limits,
     /// The time of the latest news.
     pub(crate) now: Instant,
+    pub(crate) began: Instant,
+    /// Its age when it began here, after a restart.
+    pub(crate) before_us: u64,
+    pub(crate) was_restored: bool,
     values: Vec<Value>,
     calls: Vec<Call>,
     pub(crate) servers: BTreeMap<ServerNumber, Server>,
@@ -30,6 +35,7 @@ pub struct Transaction {
     /// Calls that have not ended.
     pub(crate) left: usize,
     pub(crate) out: VecDeque<Action>,
+    pub(crate) changes: Changes,
 }
 
 impl Transaction {
@@ -70,12 +76,16 @@ impl Transaction {
             graph,
             limits,
             now,
+            began: now,
+            before_us: 0,
+            was_restored: false,
             values,
             calls,
             servers: BTreeMap::new(),
             ready: BTreeSet::new(),
             late: BTreeSet::new(),
             out: VecDeque::new(),
+            changes: Changes::default(),
         }
     }
 
@@ -91,7 +101,9 @@ impl Transaction {
         &self.values[data.0 as usize]
     }
 
+    /// A value that changes, and so belongs to the next record.
     pub(crate) fn value_mut(&mut self, data: DataNumber) -> &mut Value {
+        self.changes.values.insert(data);
         &mut self.values[data.0 as usize]
     }
 
@@ -99,7 +111,9 @@ impl Transaction {
         &self.calls[call.0 as usize]
     }
 
+    /// A call that changes, and so belongs to the next record.
     pub(crate) fn call_mut(&mut self, call: CallNumber) -> &mut Call {
+        self.changes.calls.insert(call);
         &mut self.calls[call.0 as usize]
     }
 
@@ -140,9 +154,13 @@ impl Transaction {
     /// new number, so that late news of the old one is not taken for its own.
     pub fn handle_server(&mut self, now: Instant, server: ServerNumber, processors: u32) {
         self.handle_time(now);
-        let known = self.servers.entry(server).or_default();
+        let fresh = Server { is_asked: !self.was_restored, ..Server::default() };
+        let known = self.servers.entry(server).or_insert(fresh);
         known.processors = processors;
         known.is_there = true;
+        if !std::mem::replace(&mut known.is_asked, true) {
+            self.take_up(server);
+        }
     }
 
     /// A call has returned.
@@ -155,18 +173,22 @@ impl Transaction {
     ) {
         self.handle_time(now);
         let is_it = |run: &Run| run.server == server && run.attempt == attempt;
-        if self.call(call).phase != Phase::Open || !self.call(call).runs.iter().any(is_it) {
-            return;
+        if !self.call(call).runs.iter().any(is_it) {
+            return self.keep_late_results(call, server);
         }
         for run in std::mem::take(&mut self.call_mut(call).runs) {
             self.unload(call, &run);
-            if !is_it(&run) {
+            if is_it(&run) {
+                self.keep_times(call, &run);
+            } else {
                 let Run { server, attempt, .. } = run;
                 self.out.push_back(Action::Cancel { call, server, attempt });
             }
         }
         self.left -= 1;
+        let ended_us = self.age_us(self.now);
         let known = self.call_mut(call);
+        known.times.ended_us = Some(ended_us);
         known.phase = Phase::Done;
         if known.outcome.is_none() {
             let outcome = Ended::Returned(server);
@@ -187,7 +209,15 @@ impl Transaction {
         }
     }
 
-    /// A call has failed. Of one that has not run, the next server has it.
+    /// A run has returned that was cancelled too late: a value that somebody needs is a second copy.
+    fn keep_late_results(&mut self, call: CallNumber, server: ServerNumber) {
+        for made in self.graph.call(call).makes.clone() {
+            self.arrive(made, Place::Server(server));
+            self.drop_unneeded(made);
+        }
+    }
+
+    /// A call has failed, or was ended as [`Action::Cancel`] says. Of one that has not run, the next server has it.
     pub fn handle_failed(
         &mut self,
         now: Instant,
@@ -213,9 +243,10 @@ impl Transaction {
         if !self.call(call).runs.is_empty() {
             return;
         }
-        if self.call(call).attempts >= self.limits.attempts_max {
-            return self.fail(call, Ended::Failed(failure));
+        if self.may_try_again(call) {
+            self.wait_again(call);
+        } else {
+            self.fail(call, Ended::Failed(failure));
         }
-        self.wait_again(call);
     }
 }

@@ -166,7 +166,7 @@ fn ten_thousand_calls_in_a_chain_and_in_a_fan_end() {
             false => call(&[0], &[at + 1]),
         });
         let graph = random_graph::of(data(count as usize + 1, &[]), calls.collect());
-        let report = World::new(graph, 4, 1).run(&[]);
+        let report = World::new(graph, 4, 1).run(Vec::new());
         assert_eq!((report.returned, report.failed), (count as usize, 0));
     }
 }
@@ -181,7 +181,7 @@ fn promises_hold_whatever_dies() {
         for may_run_again in [true, false] {
             let graph = random_graph::new(seed, 120, may_run_again);
             let faults: Vec<Fault> = (0..6).map(|at| Fault::new(seed, at)).collect();
-            let report = World::new(graph, 4, seed).run(&faults);
+            let report = World::new(graph, 4, seed).run(faults);
             if may_run_again {
                 assert_eq!(report.failed, 0, "seed {seed}");
                 again += report.again;

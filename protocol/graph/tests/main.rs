@@ -6,4 +6,5 @@ mod late;
 mod lost;
 mod message;
 mod plain;
+mod record;
 mod world;

@@ -101,7 +101,7 @@ fn plan(message: Message) -> Result<Plan> {
 fn refused(change: impl FnOnce(&mut Message), says: &[&str]) -> ErrorKind {
     let mut message = message();
     change(&mut message);
-    let error = plan(message).err().expect("a message with a mistake was taken");
+    let error = plan(message).expect_err("a message with a mistake was taken");
     let text = error.to_string();
     for one in says {
         assert!(text.contains(one), "\"{one}\" is not in: {text}");

@@ -1,32 +1,46 @@
 //! Servers that run the calls of a graph in virtual time, and die.
 
 pub mod random_graph;
+mod restart;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use farcall_base::{Instant, Random, SeededRandom};
+use farcall_base::{ErrorKind, Instant, Random, SeededRandom};
 use farcall_graph::{
-    Action, CallNumber, Costs, DataNumber, Ended, Graph, Limits, Place, ServerNumber, Transaction,
+    Action, CallNumber, Costs, DataNumber, Ended, Failure, Graph, Limits, Place, ServerNumber,
+    Transaction,
 };
 
 /// Turns after which a world that is not over counts as hanging.
 const TURNS_MAX: usize = 2_000_000;
 
-/// A server dies, and comes back.
+/// What happens at some time.
 pub struct Fault {
     at_ms: u64,
-    server: u32,
-    back_ms: u64,
+    event: Event,
 }
 
 impl Fault {
+    /// A server dies, and comes back.
     pub fn new(seed: u64, number: u64) -> Fault {
         let mut random = SeededRandom::new(seed * 100 + number + 1);
-        Fault {
-            at_ms: random.next() % 3000,
-            server: 1 + (random.next() % 4) as u32,
-            back_ms: 50 + random.next() % 500,
-        }
+        let at_ms = random.next() % 3000;
+        let server = 1 + (random.next() % 4) as u32;
+        Fault { at_ms, event: Event::Dies(server, 50 + random.next() % 500) }
+    }
+
+    /// A value is gone from a server.
+    pub fn gone(seed: u64, number: u64) -> Fault {
+        let mut random = SeededRandom::new(seed * 1000 + number + 1);
+        let server = 1 + (random.next() % 4) as u32;
+        Fault { at_ms: random.next() % 1000, event: Event::Vanishes(server, random.next()) }
+    }
+
+    /// The program leaves.
+    pub fn leaving(at_ms: u64) -> Fault {
+        Fault { at_ms, event: Event::Leaves }
     }
 }
 
@@ -37,6 +51,8 @@ pub struct Report {
     pub failed: usize,
     /// Calls that began more than once.
     pub again: usize,
+    pub restarts: usize,
+    pub failures: Vec<(CallNumber, Option<Ended>)>,
 }
 
 #[derive(Default)]
@@ -45,7 +61,12 @@ struct Server {
     values: BTreeMap<DataNumber, u64>,
     /// Open calls that have not begun.
     waiting: BTreeSet<(CallNumber, u32)>,
-    running: BTreeSet<(CallNumber, u32)>,
+    /// Each with what it is called with.
+    running: BTreeMap<(CallNumber, u32), Vec<u64>>,
+    /// Calls that returned.
+    done: BTreeSet<(CallNumber, u32)>,
+    /// Values on their way there.
+    coming: BTreeSet<DataNumber>,
     life: u32,
 }
 
@@ -54,11 +75,15 @@ enum Event {
     Arrives(DataNumber, Option<(u32, u32)>, u32, u32),
     Dies(u32, u64),
     Returns(u32),
+    Vanishes(u32, u64),
+    Leaves,
+    /// The owner of the transaction is there again.
+    Restored,
 }
 
 pub struct World {
     transaction: Transaction,
-    graph: Graph,
+    graph: Rc<Graph>,
     servers: BTreeMap<u32, Server>,
     agenda: BTreeMap<(u64, u64), Event>,
     numbers: u64,
@@ -68,6 +93,8 @@ pub struct World {
     ended: BTreeMap<CallNumber, bool>,
     /// Transfers that wait for their value to be made.
     pulls: Vec<(DataNumber, u32, u32)>,
+    has_left: bool,
+    owner: Owner,
 }
 
 struct Estimate;
@@ -82,6 +109,9 @@ impl Costs for Estimate {
     }
 }
 
+use restart::Owner;
+use values::{expected, given, result};
+
 impl World {
     pub fn new(graph: Graph, servers: u32, seed: u64) -> World {
         let mean = |call: CallNumber| Estimate.run_s(call, ServerNumber(1)).unwrap();
@@ -89,7 +119,7 @@ impl World {
             Transaction::new(Instant(1), graph.clone(), Limits::default(), mean, |_| 0.001);
         let mut world = World {
             transaction,
-            graph,
+            graph: Rc::new(graph),
             servers: BTreeMap::new(),
             agenda: BTreeMap::new(),
             numbers: 0,
@@ -98,10 +128,13 @@ impl World {
             begun: BTreeMap::new(),
             ended: BTreeMap::new(),
             pulls: Vec::new(),
+            has_left: false,
+            owner: Owner::default(),
         };
         for server in 1..=servers {
             world.servers.insert(server, Server { is_up: true, ..Server::default() });
             world.transaction.handle_server(Instant(1), ServerNumber(server), 2);
+            world.owner.lives.insert(server, 0);
         }
         world
     }
@@ -111,34 +144,21 @@ impl World {
         self.agenda.insert((self.now + microseconds * 1000, self.numbers), event);
     }
 
-    pub fn run(mut self, faults: &[Fault]) -> Report {
+    pub fn run(mut self, faults: Vec<Fault>) -> Report {
         for fault in faults {
-            self.after(fault.at_ms * 1000, Event::Dies(fault.server, fault.back_ms));
+            self.after(fault.at_ms * 1000, fault.event);
         }
         for _ in 0..TURNS_MAX {
-            self.transaction.place(Instant(self.now), &Estimate);
-            self.transaction.hurry(Instant(self.now), &Estimate);
-            while let Some(action) = self.transaction.poll_action() {
-                self.act(action);
-            }
-            if self.transaction.is_over() && self.take_results() {
-                return self.finish();
+            if !self.owner.is_down {
+                self.turn();
+                if self.transaction.is_over() && !self.owner.is_down && self.take_results() {
+                    return self.finish();
+                }
             }
             let Some(((at, _), event)) = self.agenda.pop_first() else {
                 panic!(
-                    "nothing happens any more, and calls are left {:#?} servers {:?} pulls {:?}",
-                    self.transaction,
-                    self.servers
-                        .iter()
-                        .map(|(n, s)| (
-                            n,
-                            s.is_up,
-                            &s.waiting,
-                            &s.running,
-                            s.values.keys().collect::<Vec<_>>()
-                        ))
-                        .collect::<Vec<_>>(),
-                    self.pulls
+                    "nothing happens any more, and calls are left: {:#?} pulls {:?}",
+                    self.transaction, self.pulls
                 )
             };
             self.now = at;
@@ -149,24 +169,21 @@ impl World {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Send { data, to } => {
-                let life = self.servers[&to.0].life;
-                self.after(500, Event::Arrives(data, None, to.0, life));
+            Action::Send { data, to } => self.send(data, to.0),
+            Action::Move { data, from, to } => {
+                if let Some(to) = self.up(to.0) {
+                    to.coming.insert(data);
+                }
+                self.pull(data, from.0, to.0);
             }
-            Action::Move { data, from, to } => self.pull(data, from.0, to.0),
+            Action::TakeUp { server, calls, data } => self.take_up(server, &calls, &data),
             Action::Open { call, server, attempt, .. } => {
                 if let Some(server) = self.up(server.0) {
                     server.waiting.insert((call, attempt));
                 }
                 self.serve(server.0);
             }
-            Action::Cancel { call, server, attempt } => {
-                if let Some(server) = self.up(server.0) {
-                    server.waiting.remove(&(call, attempt));
-                    server.running.remove(&(call, attempt));
-                }
-                self.fail_pulls(call, server.0);
-            }
+            Action::Cancel { call, server, attempt } => self.cancel(call, server, attempt),
             Action::Delete { data, server } => {
                 if let Some(server) = self.up(server.0) {
                     server.values.remove(&data);
@@ -180,6 +197,18 @@ impl World {
         }
     }
 
+    fn cancel(&mut self, call: CallNumber, server: ServerNumber, attempt: u32) {
+        let Some(it) = self.up(server.0) else { return };
+        let has_waited = it.waiting.remove(&(call, attempt));
+        let has_run = it.running.remove(&(call, attempt)).is_some();
+        self.fail_pulls(call, server.0);
+        if has_waited || has_run {
+            let message = "it was cancelled".to_owned();
+            let failure = Failure { kind: ErrorKind::Cancelled, message, has_run };
+            self.tell(|it, now| it.handle_failed(now, call, server, attempt, failure));
+        }
+    }
+
     /// What a cancelled call was to make does not come.
     fn fail_pulls(&mut self, call: CallNumber, server: u32) {
         let made = self.graph.call(call).makes.clone();
@@ -187,9 +216,40 @@ impl World {
         let (ended, kept): (Vec<_>, Vec<_>) =
             stuck.into_iter().partition(|(data, from, _)| *from == server && made.contains(data));
         self.pulls = kept;
-        for (data, _, to) in ended {
-            self.transaction.handle_not_moved(Instant(self.now), data, ServerNumber(to));
+        ended.into_iter().for_each(|(data, _, to)| self.not_moved(data, to));
+    }
+
+    /// The owner hears of something, if it is there.
+    fn tell(&mut self, news: impl FnOnce(&mut Transaction, Instant)) {
+        if !self.owner.is_down {
+            news(&mut self.transaction, Instant(self.now));
         }
+    }
+
+    fn not_moved(&mut self, data: DataNumber, to: u32) {
+        if let Some(server) = self.up(to) {
+            server.coming.remove(&data);
+            self.tell(|it, now| it.handle_not_moved(now, data, ServerNumber(to)));
+        }
+    }
+
+    fn send(&mut self, data: DataNumber, to: u32) {
+        if self.has_left {
+            return self.not_moved(data, to);
+        }
+        if let Some(server) = self.up(to) {
+            server.coming.insert(data);
+            let life = server.life;
+            self.after(500, Event::Arrives(data, None, to, life));
+        }
+    }
+
+    /// Whether a call that makes this value is open on a server.
+    fn is_making(&self, data: DataNumber, number: u32) -> bool {
+        let server = &self.servers[&number];
+        let makes = |call: &CallNumber| self.graph.call(*call).makes.contains(&data);
+        let open = server.waiting.iter().chain(server.running.keys());
+        server.is_up && open.map(|(call, _)| call).any(makes)
     }
 
     fn up(&mut self, server: u32) -> Option<&mut Server> {
@@ -201,16 +261,19 @@ impl World {
         let lives = (self.servers[&from].life, self.servers[&to].life);
         if has {
             self.after(200, Event::Arrives(data, Some((from, lives.0)), to, lives.1));
-        } else if self.up(from).is_some() {
+        } else if self.is_making(data, from) {
             self.pulls.push((data, from, to));
-        } else if self.up(to).is_some() {
-            self.transaction.handle_not_moved(Instant(self.now), data, ServerNumber(to));
+        } else {
+            if self.up(from).is_some() {
+                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(from)));
+            }
+            self.not_moved(data, to);
         }
     }
 
     /// Calls whose arguments are there begin.
     fn serve(&mut self, number: u32) {
-        let graph = &self.graph;
+        let graph = self.graph.clone();
         let Some(server) = self.servers.get_mut(&number).filter(|server| server.is_up) else {
             return;
         };
@@ -223,8 +286,11 @@ impl World {
         for (call, attempt) in ready {
             if let Some(server) = self.servers.get_mut(&number) {
                 server.waiting.remove(&(call, attempt));
-                server.running.insert((call, attempt));
+                let used = graph.call(call).uses.iter().map(|data| server.values[data]);
+                let used = used.collect();
+                server.running.insert((call, attempt), used);
             }
+            self.tell(|it, now| it.handle_begun(now, call, ServerNumber(number), attempt));
             *self.begun.entry(call).or_default() += 1;
             // Some take much longer than was predicted.
             let slow = if self.random.next().is_multiple_of(50) { 40 } else { 1 };
@@ -236,62 +302,76 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Ends(number, life, call, attempt) => self.end(number, life, call, attempt),
-            Event::Arrives(data, from, to, life) => {
-                if self.servers[&to].life != life || !self.servers[&to].is_up {
-                    return;
-                }
-                let value = match from {
-                    None => Some(given(data)),
-                    Some((from, life)) => {
-                        let from = &self.servers[&from];
-                        (from.life == life).then(|| from.values.get(&data).copied()).flatten()
-                    }
-                };
-                let server = ServerNumber(to);
-                let Some(value) = value else {
-                    return self.transaction.handle_not_moved(Instant(self.now), data, server);
-                };
-                self.servers.get_mut(&to).unwrap().values.insert(data, value);
-                self.transaction.handle_moved(Instant(self.now), data, server);
-                self.serve(to);
-                self.serve_pulls(data, to);
-            }
-            Event::Dies(number, back_ms) => {
-                let server = self.servers.get_mut(&number).unwrap();
-                if !server.is_up {
-                    return;
-                }
-                *server = Server { life: server.life + 1, ..Server::default() };
-                self.transaction.handle_lost(Instant(self.now), ServerNumber(number));
-                let stuck = std::mem::take(&mut self.pulls);
-                let (gone, kept): (Vec<_>, Vec<_>) =
-                    stuck.into_iter().partition(|(_, from, _)| *from == number);
-                self.pulls = kept;
-                for (data, _, to) in gone.into_iter().filter(|(_, _, to)| *to != number) {
-                    let to = ServerNumber(to);
-                    self.transaction.handle_not_moved(Instant(self.now), data, to);
-                }
-                self.after(back_ms * 1000, Event::Returns(number));
-            }
+            Event::Arrives(data, from, to, life) => self.arrive(data, from, to, life),
+            Event::Dies(number, back_ms) => self.die(number, back_ms),
             Event::Returns(number) => {
-                self.servers.get_mut(&number).unwrap().is_up = true;
-                self.transaction.handle_server(Instant(self.now), ServerNumber(number), 2);
+                let server = self.servers.get_mut(&number).unwrap();
+                server.is_up = true;
+                self.owner.lives.insert(number, server.life);
+                self.tell(|it, now| it.handle_server(now, ServerNumber(number), 2));
             }
+            Event::Vanishes(number, random) => {
+                let values = &mut self.servers.get_mut(&number).unwrap().values;
+                let nth = random as usize % values.len().max(1);
+                let Some(data) = values.keys().nth(nth).copied() else { return };
+                values.remove(&data);
+                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(number)));
+            }
+            Event::Leaves => {
+                self.has_left = true;
+                self.tell(Transaction::handle_client_left);
+            }
+            Event::Restored => self.restore(),
         }
+    }
+
+    fn arrive(&mut self, data: DataNumber, from: Option<(u32, u32)>, to: u32, life: u32) {
+        if self.servers[&to].life != life || !self.servers[&to].is_up {
+            return;
+        }
+        let value = match from {
+            None => Some(given(data)).filter(|_| !self.has_left),
+            Some((from, life)) => {
+                let from = &self.servers[&from];
+                (from.life == life).then(|| from.values.get(&data).copied()).flatten()
+            }
+        };
+        let Some(value) = value else { return self.not_moved(data, to) };
+        let server = self.servers.get_mut(&to).unwrap();
+        server.values.insert(data, value);
+        server.coming.remove(&data);
+        self.tell(|it, now| it.handle_moved(now, data, ServerNumber(to)));
+        self.serve(to);
+        self.serve_pulls(data, to);
+    }
+
+    fn die(&mut self, number: u32, back_ms: u64) {
+        let server = self.servers.get_mut(&number).unwrap();
+        if !server.is_up {
+            return;
+        }
+        *server = Server { life: server.life + 1, ..Server::default() };
+        self.tell(|it, now| it.handle_lost(now, ServerNumber(number)));
+        let stuck = std::mem::take(&mut self.pulls);
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            stuck.into_iter().partition(|(_, from, to)| *from == number || *to == number);
+        self.pulls = kept;
+        gone.into_iter().for_each(|(data, _, to)| self.not_moved(data, to));
+        self.after(back_ms * 1000, Event::Returns(number));
     }
 
     fn end(&mut self, number: u32, life: u32, call: CallNumber, attempt: u32) {
         let Some(server) = self.servers.get_mut(&number) else { return };
-        if server.life != life || !server.running.remove(&(call, attempt)) {
+        if server.life != life {
             return;
         }
-        let plan = self.graph.call(call);
-        let used: Vec<u64> = plan.uses.iter().map(|data| server.values[data]).collect();
-        for made in &plan.makes {
-            server.values.insert(*made, result(call, *made, &used));
+        let Some(used) = server.running.remove(&(call, attempt)) else { return };
+        let made = self.graph.call(call).makes.clone();
+        for data in &made {
+            server.values.insert(*data, result(call, *data, &used));
         }
-        self.transaction.handle_returned(Instant(self.now), call, ServerNumber(number), attempt);
-        let made = plan.makes.clone();
+        server.done.insert((call, attempt));
+        self.tell(|it, now| it.handle_returned(now, call, ServerNumber(number), attempt));
         self.serve(number);
         made.into_iter().for_each(|data| self.serve_pulls(data, number));
     }
@@ -322,18 +402,19 @@ impl World {
             assert_eq!(value, expected(&self.graph, data), "value {data:?}");
             self.transaction.handle_taken(Instant(self.now), data);
         }
-        while let Some(action) = self.transaction.poll_action() {
-            self.act(action);
-        }
-        self.transaction.is_over()
+        self.turn();
+        self.transaction.is_over() && !self.owner.is_down
     }
 
     fn finish(self) -> Report {
-        let mut report = Report::default();
+        let mut report = Report { restarts: self.owner.restarts, ..Report::default() };
         for call in (0..self.graph.calls() as u32).map(CallNumber) {
             match self.ended.get(&call) {
                 Some(true) => report.returned += 1,
-                Some(false) => report.failed += 1,
+                Some(false) => {
+                    report.failed += 1;
+                    report.failures.push((call, self.transaction.outcome(call).cloned()));
+                }
                 None => panic!("{call:?} did not end"),
             }
             let begun = self.begun.get(&call).copied().unwrap_or(0);
@@ -343,8 +424,22 @@ impl World {
         let left: usize = self.servers.values().map(|server| server.values.len()).sum();
         let arriving = |event: &Event| matches!(event, Event::Arrives(..) | Event::Ends(..));
         let coming = self.agenda.values().filter(|event| arriving(event)).count();
-        assert!(left <= coming + self.given_left(), "{left} values are left, {coming} come");
+        assert!(
+            left <= coming + self.given_left(),
+            "{left} values are left, {coming} come: {:?}",
+            self.left()
+        );
         report
+    }
+
+    fn left(&self) -> Vec<(u32, DataNumber, Vec<Place>)> {
+        let mut left = Vec::new();
+        for (number, server) in &self.servers {
+            for data in server.values.keys().filter(|data| self.graph.maker(**data).is_some()) {
+                left.push((*number, *data, self.transaction.places(*data).collect()));
+            }
+        }
+        left
     }
 
     /// Values that the program gave and that are on servers.
@@ -352,37 +447,4 @@ impl World {
         let given = |data: &&DataNumber| self.graph.maker(**data).is_none();
         self.servers.values().map(|server| server.values.keys().filter(given).count()).sum()
     }
-}
-
-fn given(data: DataNumber) -> u64 {
-    u64::from(data.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1
-}
-
-fn result(call: CallNumber, made: DataNumber, used: &[u64]) -> u64 {
-    let first = (u64::from(call.0) << 32 | u64::from(made.0)) ^ 0x517c_c1b7_2722_0a95;
-    used.iter().fold(first, |sum, one| (sum ^ one).wrapping_mul(0x0100_0000_01b3).rotate_left(13))
-}
-
-/// What a value must be, worked out without servers.
-fn expected(graph: &Graph, data: DataNumber) -> u64 {
-    let mut known: BTreeMap<DataNumber, u64> = BTreeMap::new();
-    let mut wanted = vec![data];
-    while let Some(one) = wanted.last().copied() {
-        let Some(maker) = graph.maker(one) else {
-            known.insert(one, given(one));
-            wanted.pop();
-            continue;
-        };
-        let uses = &graph.call(maker).uses;
-        let missing: Vec<DataNumber> =
-            uses.iter().copied().filter(|data| !known.contains_key(data)).collect();
-        if missing.is_empty() {
-            let used: Vec<u64> = uses.iter().map(|data| known[data]).collect();
-            known.insert(one, result(maker, one, &used));
-            wanted.pop();
-        } else {
-            wanted.extend(missing);
-        }
-    }
-    known[&data]
 }
