@@ -45,7 +45,7 @@ Define visit(IN int n, void each(IN int n))
 { }
 "#;
 
-fn find(name: &RoutineName) -> Result<Arc<Interface>> {
+pub fn find(name: &RoutineName) -> Result<Arc<Interface>> {
     let module = farcall_idl::compile("small.idl", ROUTINES).unwrap();
     let found = module.routines.into_iter().find(|one| one.interface.full_name() == name.name);
     found.map(|routine| Arc::new(routine.interface)).ok_or_else(|| {
