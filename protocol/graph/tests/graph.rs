@@ -1,6 +1,7 @@
 //! Graphs that are refused, where calls run, and what faults cost.
 
 use farcall_base::{ErrorKind, Instant};
+use farcall_golden::fuzz_rounds;
 use farcall_graph::{
     Action, CallNumber, CallPlan, DataNumber, DataPlan, Ended, Failure, Graph, Limits, Place,
     ServerNumber, Transaction,
@@ -177,7 +178,7 @@ fn ten_thousand_calls_in_a_chain_and_in_a_fan_end() {
 fn promises_hold_whatever_dies() {
     let mut again = 0;
     let mut lost = 0;
-    for seed in 0..200 {
+    for seed in 0..fuzz_rounds(200) {
         for may_run_again in [true, false] {
             let graph = random_graph::new(seed, 120, may_run_again);
             let faults: Vec<Fault> = (0..6).map(|at| Fault::new(seed, at)).collect();

@@ -1,6 +1,7 @@
 //! A transaction goes on from its records.
 
 use farcall_base::{Error, ErrorKind, Instant};
+use farcall_golden::fuzz_rounds;
 use farcall_graph::{
     Action, CallNumber, DataNumber, Ended, Failure, Graph, Limits, Place, ServerNumber, Transaction,
 };
@@ -118,7 +119,7 @@ fn broken_records_are_refused() {
 #[test]
 fn promises_hold_when_the_owner_is_ended_again_and_again() {
     let mut restarts = 0;
-    for seed in 0..200 {
+    for seed in 0..fuzz_rounds(200) {
         for may_run_again in [true, false] {
             let graph = random_graph::new(seed, 80, may_run_again);
             let report = World::new(graph, 4, seed).with_restarts(2 + seed % 40).run(Vec::new());
@@ -133,7 +134,7 @@ fn promises_hold_when_the_owner_is_ended_again_and_again() {
 #[test]
 fn promises_hold_when_servers_and_values_are_lost_too() {
     let mut lost = 0;
-    for seed in 0..200 {
+    for seed in 0..fuzz_rounds(200) {
         for may_run_again in [true, false] {
             let graph = random_graph::new(seed, 80, may_run_again);
             let deaths = (0..4).map(|at| Fault::new(seed, at));
@@ -153,7 +154,7 @@ fn promises_hold_when_servers_and_values_are_lost_too() {
 #[test]
 fn promises_hold_when_the_program_leaves() {
     let mut lost = 0;
-    for seed in 0..300 {
+    for seed in 0..fuzz_rounds(300) {
         let graph = random_graph::new(seed, 80, seed % 3 > 0);
         let mut faults: Vec<Fault> = (0..4).map(|at| Fault::new(seed, at)).collect();
         faults.push(Fault::leaving(seed * 7 % 600));

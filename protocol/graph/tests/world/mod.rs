@@ -398,7 +398,10 @@ impl World {
                 Place::Client => None,
             });
             let Some(place) = place else { continue };
-            let value = self.servers[&place].values[&data];
+            let Some(value) = self.servers[&place].values.get(&data).copied() else {
+                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(place)));
+                continue;
+            };
             assert_eq!(value, expected(&self.graph, data), "value {data:?}");
             self.transaction.handle_taken(Instant(self.now), data);
         }

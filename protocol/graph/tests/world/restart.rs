@@ -124,6 +124,7 @@ impl World {
         for (call, attempt) in ended {
             if done.contains(&(call, attempt)) {
                 self.tell(|it, now| it.handle_returned(now, call, server, attempt));
+                self.report_gone(call, server);
             } else {
                 self.tell(|it, now| it.handle_unknown(now, call, server, attempt));
             }
@@ -138,5 +139,14 @@ impl World {
         // Who waits for what was ended here waits in vain.
         let stuck = std::mem::take(&mut self.pulls);
         stuck.into_iter().for_each(|(data, from, to)| self.pull(data, from, to));
+    }
+
+    /// Results of a call that returned meanwhile may be gone already.
+    fn report_gone(&mut self, call: CallNumber, server: ServerNumber) {
+        for made in self.graph.call(call).makes.clone() {
+            if !self.servers[&server.0].values.contains_key(&made) {
+                self.tell(|it, now| it.handle_gone(now, made, server));
+            }
+        }
     }
 }
