@@ -52,9 +52,9 @@ pub enum Action {
         server: ServerNumber,
     },
     /// Compare what a server from before a restart has with what is to be there. Calls are asked for
-    /// by their ids; they go on, have ended, or are unknown. Values that are not there, results of calls that
-    /// returned meanwhile included, are reported as gone, or as not moved if they were on their way. Whatever else of this transaction is on
-    /// that server is ended or deleted.
+    /// by their ids; they go on, have ended, or are unknown. Values that are not there, results of
+    /// calls that returned meanwhile included, are reported as gone, or as not moved if they were on
+    /// their way. Whatever else of this transaction is on that server is ended or deleted.
     TakeUp {
         /// Which server.
         server: ServerNumber,

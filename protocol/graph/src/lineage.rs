@@ -28,7 +28,7 @@ impl Transaction {
         for data in &lost {
             let value = self.value_mut(*data);
             value.coming.remove(&server);
-            value.places.remove(&place);
+            value.remove(place);
         }
         let is_there = |run: &Run| run.server == server;
         let hit = |call: &CallNumber| self.call(*call).runs.iter().any(is_there);
@@ -76,19 +76,37 @@ impl Transaction {
         let has = |data: &DataNumber| self.value(*data).places.contains(&Place::Client);
         let left: Vec<DataNumber> = self.all_values().filter(has).collect();
         for data in &left {
-            self.value_mut(*data).places.remove(&Place::Client);
+            self.value_mut(*data).remove(Place::Client);
         }
         left.into_iter().for_each(|data| self.make_again(data));
     }
 
-    /// A value is not on a server any more that is still there: it was deleted, its lease ended, or
-    /// somebody who fetched it from there was told so.
-    pub fn handle_gone(&mut self, now: Instant, data: DataNumber, server: ServerNumber) {
+    /// A value is not somewhere any more: it was deleted on a server that stays, its lease there ended,
+    /// who fetched it from there was told so, or the program does not have it.
+    pub fn handle_gone(&mut self, now: Instant, data: DataNumber, place: Place) {
         self.handle_time(now);
-        if self.value_mut(data).places.remove(&Place::Server(server)) {
+        if self.value_mut(data).remove(place) {
             self.make_again(data);
             // A call that is open there may not have begun.
             self.supply(data);
+        }
+    }
+
+    /// The program ends the transaction, or nobody needs it any more: what is open is cancelled, and
+    /// what is on servers is deleted.
+    pub fn handle_end(&mut self, now: Instant) {
+        self.handle_time(now);
+        for call in self.all_calls() {
+            if !self.call(call).has_ended() {
+                let message = "the transaction was ended".to_owned();
+                let has_run = self.call(call).runs.iter().any(|run| run.begun_us.is_some());
+                let kind = ErrorKind::Cancelled;
+                self.fail(call, Ended::Failed(Failure { kind, message, has_run }));
+            }
+        }
+        for data in self.all_values() {
+            self.value_mut(data).wanted = false;
+            self.drop_unneeded(data);
         }
     }
 

@@ -14,10 +14,17 @@ use crate::{Action, CallNumber, DataNumber, ServerNumber};
 const MOVES_MAX: u32 = 4;
 
 impl Transaction {
-    /// A value is somewhere already: a given one on a server, or a result with the program, which
-    /// keeps it and can send it again.
+    /// A value is somewhere already: an input on a server, where it stays the program's own; or a
+    /// result with the program, which keeps it and can send it again.
     pub fn handle_there(&mut self, now: Instant, data: DataNumber, place: Place) {
         self.handle_time(now);
+        let is_input = self.graph.maker(data).is_none();
+        if let Place::Server(server) = place
+            && is_input
+            && self.is_there(server)
+        {
+            self.value_mut(data).lent.insert(server);
+        }
         self.arrive(data, place);
     }
 
@@ -132,10 +139,17 @@ impl Transaction {
         if value.users_left > 0 || value.wanted {
             return;
         }
-        for place in std::mem::take(&mut self.value_mut(data).places) {
-            match place {
-                Place::Server(server) => self.out.push_back(Action::Delete { data, server }),
-                Place::Client => drop(self.value_mut(data).places.insert(place)),
+        let value = self.value_mut(data);
+        let stays = |place: &Place| match place {
+            Place::Server(server) => value.lent.contains(server),
+            Place::Client => true,
+        };
+        let (kept, unneeded) = std::mem::take(&mut value.places).into_iter().partition(stays);
+        value.places = kept;
+        let unneeded: BTreeSet<Place> = unneeded;
+        for place in unneeded {
+            if let Place::Server(server) = place {
+                self.out.push_back(Action::Delete { data, server });
             }
         }
     }

@@ -97,7 +97,8 @@ impl Transaction {
         }
         let is_last = |data: &DataNumber| {
             let value = self.value(*data);
-            value.users_left == 1 && !value.wanted && !value.places.contains(&Place::Client)
+            let is_only_ours = !value.places.contains(&Place::Client) && value.lent.is_empty();
+            value.users_left == 1 && !value.wanted && is_only_ours
         };
         let last_uses = self.graph.call(call).uses.iter().copied().filter(is_last).collect();
         let late = self.late_at(ends, run_s);

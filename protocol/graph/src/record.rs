@@ -98,6 +98,9 @@ pub(crate) struct ValueRow {
     pub coming: Vec<u32>,
     #[n(4)]
     pub wanted: bool,
+    /// Servers where it is the program's own.
+    #[n(5)]
+    pub lent: Vec<u32>,
 }
 
 impl Transaction {
@@ -235,6 +238,7 @@ impl ValueRow {
             servers: value.places.iter().filter_map(server).collect(),
             coming: value.coming.keys().map(|server| server.0).collect(),
             wanted: value.wanted,
+            lent: value.lent.iter().map(|server| server.0).collect(),
         }
     }
 }

@@ -120,6 +120,8 @@ impl Transaction {
         value.places.extend(row.is_at_client.then_some(Place::Client));
         value.coming = row.coming.into_iter().map(|server| (ServerNumber(server), now)).collect();
         value.wanted = row.wanted && is_result;
+        let is_there = |server: &ServerNumber| value.places.contains(&Place::Server(*server));
+        value.lent = row.lent.into_iter().map(ServerNumber).filter(is_there).collect();
         Ok(())
     }
 

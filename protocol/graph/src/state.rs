@@ -21,11 +21,23 @@ pub enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct Value {
     pub places: BTreeSet<Place>,
+    /// Servers where it is the program's own, and stays when the transaction needs it no more.
+    pub lent: BTreeSet<ServerNumber>,
     /// Servers that it is on its way to, and when it is to be there.
     pub coming: BTreeMap<ServerNumber, Instant>,
     pub users_left: u32,
     pub wanted: bool,
     pub troubles: u32,
+}
+
+impl Value {
+    /// It is not there any more; whether it was.
+    pub fn remove(&mut self, place: Place) -> bool {
+        if let Place::Server(server) = place {
+            self.lent.remove(&server);
+        }
+        self.places.remove(&place)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

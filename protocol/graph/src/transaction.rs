@@ -136,6 +136,11 @@ impl Transaction {
         self.left == 0
     }
 
+    /// How many calls have not ended.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
     /// How a call ended; nothing yet: it did not. It may be told again: see [`Action::Ended`].
     pub fn outcome(&self, call: CallNumber) -> Option<&Ended> {
         self.call(call).outcome.as_ref()

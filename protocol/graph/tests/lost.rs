@@ -116,9 +116,50 @@ fn what_is_gone_from_a_server_that_stays_is_brought_or_made_again() {
     transaction.handle_returned(Instant(2), CallNumber(0), server, 0);
     transaction.handle_returned(Instant(2), CallNumber(1), server, 0);
     actions(&mut transaction);
-    transaction.handle_gone(Instant(3), B, server);
+    transaction.handle_gone(Instant(3), B, Place::Server(server));
     transaction.place(Instant(3), &Plain);
     // What B is made of was deleted by then.
     assert_eq!(opened(&actions(&mut transaction)), [(0, 1), (1, 1)]);
     assert!(!transaction.is_over());
+}
+
+/// Data that the program has put at a server, and does not have itself.
+#[test]
+fn what_the_program_put_at_a_server_stays_its_own() {
+    let graph = Graph::new(data(2, &[]), vec![call(&[0], &[1])], &Limits::default()).unwrap();
+    let mut transaction = Transaction::new(Instant(1), graph, Limits::default(), |_| 1.0, |_| 0.1);
+    let server = ServerNumber(1);
+    transaction.handle_server(Instant(1), server, 1);
+    transaction.handle_there(Instant(1), A, Place::Server(server));
+    transaction.handle_gone(Instant(1), A, Place::Client);
+    transaction.place(Instant(1), &Plain);
+    let said = actions(&mut transaction);
+    // It is not worked on in its place.
+    let call = CallNumber(0);
+    assert_eq!(said, [Action::Open { call, server, attempt: 0, last_uses: Vec::new() }]);
+    transaction.handle_returned(Instant(2), call, server, 0);
+    let deleted = actions(&mut transaction);
+    assert!(deleted.contains(&Action::Delete { data: B, server }), "{deleted:?}");
+    assert!(!deleted.contains(&Action::Delete { data: A, server }), "{deleted:?}");
+    assert_eq!(transaction.places(A).collect::<Vec<_>>(), [Place::Server(server)]);
+}
+
+#[test]
+fn a_transaction_that_is_ended_cancels_its_calls_and_deletes_its_values() {
+    let calls = vec![call(&[], &[0]), call(&[0], &[1]), once(&[1], &[2])];
+    let mut transaction = started(data(3, &[0, 2]), calls, 1);
+    let server = ServerNumber(1);
+    transaction.handle_returned(Instant(2), CallNumber(0), server, 0);
+    actions(&mut transaction);
+    assert_eq!(transaction.left(), 2);
+    transaction.handle_end(Instant(3));
+    let said = actions(&mut transaction);
+    let cancel = |call: u32| Action::Cancel { call: CallNumber(call), server, attempt: 0 };
+    assert!(said.contains(&cancel(1)) && said.contains(&cancel(2)), "{said:?}");
+    assert!(said.contains(&Action::Delete { data: A, server }), "{said:?}");
+    assert_eq!(failed(&said), [(1, ErrorKind::Cancelled)]);
+    assert!(transaction.is_over());
+    // What returned all the same is deleted.
+    transaction.handle_returned(Instant(4), CallNumber(1), server, 0);
+    assert_eq!(actions(&mut transaction), [Action::Delete { data: B, server }]);
 }

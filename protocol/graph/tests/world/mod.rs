@@ -265,7 +265,7 @@ impl World {
             self.pulls.push((data, from, to));
         } else {
             if self.up(from).is_some() {
-                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(from)));
+                self.tell(|it, now| it.handle_gone(now, data, Place::Server(ServerNumber(from))));
             }
             self.not_moved(data, to);
         }
@@ -315,7 +315,7 @@ impl World {
                 let nth = random as usize % values.len().max(1);
                 let Some(data) = values.keys().nth(nth).copied() else { return };
                 values.remove(&data);
-                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(number)));
+                self.tell(|it, now| it.handle_gone(now, data, Place::Server(ServerNumber(number))));
             }
             Event::Leaves => {
                 self.has_left = true;
@@ -399,7 +399,7 @@ impl World {
             });
             let Some(place) = place else { continue };
             let Some(value) = self.servers[&place].values.get(&data).copied() else {
-                self.tell(|it, now| it.handle_gone(now, data, ServerNumber(place)));
+                self.tell(|it, now| it.handle_gone(now, data, Place::Server(ServerNumber(place))));
                 continue;
             };
             assert_eq!(value, expected(&self.graph, data), "value {data:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use farcall_base::{Instant, Random};
 use farcall_graph::{
-    CallNumber, Costs, DataNumber, Ended, Graph, Limits, ServerNumber, Transaction,
+    CallNumber, Costs, DataNumber, Ended, Graph, Limits, Place, ServerNumber, Transaction,
 };
 
 use super::{Estimate, Event, World};
@@ -132,7 +132,7 @@ impl World {
         there.into_iter().for_each(|one| self.tell(|it, now| it.handle_moved(now, one, server)));
         for one in missing {
             self.tell(|it, now| {
-                it.handle_gone(now, one, server);
+                it.handle_gone(now, one, Place::Server(server));
                 it.handle_not_moved(now, one, server);
             });
         }
@@ -145,7 +145,7 @@ impl World {
     fn report_gone(&mut self, call: CallNumber, server: ServerNumber) {
         for made in self.graph.call(call).makes.clone() {
             if !self.servers[&server.0].values.contains_key(&made) {
-                self.tell(|it, now| it.handle_gone(now, made, server));
+                self.tell(|it, now| it.handle_gone(now, made, Place::Server(server)));
             }
         }
     }
