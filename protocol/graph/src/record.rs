@@ -105,7 +105,7 @@ pub(crate) struct ValueRow {
 
 impl Transaction {
     /// What has changed since the last record; `None`: nothing. It must be on disk before any action
-    /// is carried out that is polled afterwards: else a call could run of which nobody knows.
+    /// is carried out that is polled afterwards: else a call could run without a trace.
     pub fn record(&mut self) -> Option<Vec<u8>> {
         let calls = std::mem::take(&mut self.changes.calls);
         let values = std::mem::take(&mut self.changes.values);
