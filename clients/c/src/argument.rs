@@ -113,26 +113,6 @@ pub struct RawArgument {
 const _: () = assert!(size_of::<RawArgument>() == 128, "farcall.h says 128 bytes");
 
 impl RawArgument {
-    /// One that says nothing.
-    pub fn unset() -> RawArgument {
-        RawArgument {
-            kind: argument_kind::UNSET,
-            element: 0,
-            value: RawValue { integer: 0 },
-            data: std::ptr::null_mut(),
-            rank: 0,
-            shape: std::ptr::null(),
-            strides: std::ptr::null(),
-            destination: 0,
-            into_element: 0,
-            into: std::ptr::null_mut(),
-            into_rank: 0,
-            into_shape: std::ptr::null(),
-            into_strides: std::ptr::null(),
-            reserved: [0; 4],
-        }
-    }
-
     /// `enum farcall_element`, of an array.
     pub fn element(&self) -> u32 {
         self.element

@@ -69,7 +69,7 @@ unsafe extern "C" fn farcall_put(
         // SAFETY: as above.
         let options = unsafe { read_options(given) }?;
         let interface = kind_of(array)?.interface();
-        let unset = interface.parameters.iter().skip(1).map(|_| RawArgument::unset());
+        let unset = interface.parameters.iter().skip(1).map(|_| RawArgument::UNSET);
         let all: Vec<RawArgument> = unset.chain([*array]).collect();
         // SAFETY: farcall.h: the array is as it says until this returns.
         let (mut arguments, _) = unsafe { read_all(&interface, &all) }?;

@@ -133,24 +133,7 @@ impl fmt::Display for DataKind {
 }
 
 fn plain(name: String, mode: Mode, element: ElementType, shape: Shape) -> Parameter {
-    Parameter {
-        name,
-        mode,
-        element,
-        shape,
-        when: None,
-        given: None,
-        default: None,
-        domain: None,
-        constant: false,
-        wide: false,
-        stream: false,
-        logical: false,
-        returned: false,
-        captured: None,
-        doc: String::new(),
-        unit: String::new(),
-    }
+    Parameter { shape, ..Parameter::scalar(name, mode, element) }
 }
 
 #[cfg(test)]

@@ -136,11 +136,6 @@ impl DataTable {
         self.all.is_empty()
     }
 
-    /// How much there is.
-    pub fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// Everything, in no order.
     pub fn all(&self) -> impl Iterator<Item = (&DataId, &Data)> {
         self.all.iter()
