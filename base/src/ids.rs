@@ -78,6 +78,35 @@ impl FromStr for DataId {
     }
 }
 
+/// Names a transaction. Chosen at random by the client that begins it (spec/wire.md, "Transactions").
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TransactionId(pub [u8; 16]);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "transaction {self}")
+    }
+}
+
+/// As [`TransactionId`] is shown: 32 hexadecimal digits.
+impl FromStr for TransactionId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<TransactionId> {
+        text.parse().map(|CallId(id)| TransactionId(id)).map_err(|error: Error| {
+            let message = error.message().to_owned();
+            Error::new(ErrorKind::InvalidArgument, "read a transaction's id", message)
+                .fix("pass the 32 hexadecimal digits that `farcall transactions` shows")
+        })
+    }
+}
+
 /// Names a held executable: an object, or one of an array of function handles. Twelve bytes that
 /// whoever holds it has chosen at random, then its index among those that were asked for together,
 /// little-endian.

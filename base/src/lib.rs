@@ -16,7 +16,9 @@ mod word;
 
 pub use crowd::Crowd;
 pub use error::{Error, ErrorKind, Result};
-pub use ids::{CallId, ChannelId, ConnectionId, DataId, ExecutableId, ObjectId, SegmentId};
+pub use ids::{
+    CallId, ChannelId, ConnectionId, DataId, ExecutableId, ObjectId, SegmentId, TransactionId,
+};
 pub use nearest::nearest;
 pub use printable::{is_obeyed, printable, printable_json, printable_line, printable_output};
 pub use resources::Resources;

@@ -267,6 +267,9 @@ impl Session {
             | Request::Relay(_)
             | Request::Data(_)
             | Request::DeleteData(_)
+            | Request::Promise(..)
+            | Request::Break(..)
+            | Request::Transaction(_)
             | Request::DialBack => {
                 let error = Error::new(
                     ErrorKind::InvalidArgument,

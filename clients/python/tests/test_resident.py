@@ -251,7 +251,9 @@ def test_a_fetch_that_is_late_and_a_call_that_failed_say_so(farcall, server):
     with pytest.raises(farcall.TimedOut, match="fetch data.*may still run.*timeout: 0.05 s"):
         slow.data.x.fetch(timeout=0.05)
     assert slow.data.x.fetch().tolist() == [2, 2, 2]
-    crash = server.fail_late.submit(np.ones(3), stay=True)
+    # It waits until it has been named.
+    late = server.slow_double.submit(0.5, np.ones(3), stay=True)
+    crash = server.fail_late.submit(late.data.x, stay=True)
     lost = crash.data.x
     with pytest.raises(farcall.RoutineCrashed):
         crash.result()

@@ -22,6 +22,7 @@ mod run_timeout;
 mod shown;
 mod status;
 mod streams;
+mod transactions;
 
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use data::{DATA, DATA_SHOWN_MAX, DataState, DataStatus, LEASE, lease_attribute, lease_of};
@@ -69,4 +70,9 @@ pub use status::{
 pub use streams::{
     STREAM_CREDIT_BYTES, STREAM_FRAME_BYTES_MAX, STREAMS_MARK, STREAMS_MAX,
     STREAMS_NOISE_BYTES_MAX, StreamNumber, Streams, StreamsNews, StreamsSide,
+};
+pub use transactions::{
+    CALLS_SHOWN_MAX, CallFailure, FAILURES_SHOWN_MAX, Promise, TRANSACTIONS,
+    TRANSACTIONS_SHOWN_MAX, Timeline, TimelineRow, TimelineState, TransactionBegin, TransactionEnd,
+    TransactionReply, TransactionRequest, TransactionResult, TransactionResults, TransactionStatus,
 };

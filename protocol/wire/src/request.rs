@@ -13,6 +13,7 @@ use crate::placement::{
 use crate::relay::{RelayTicket, RelayToken};
 use crate::resources::AskedResources;
 use crate::status::Status;
+use crate::transactions::{Promise, TransactionReply, TransactionRequest};
 
 /// A question about the server.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -89,6 +90,17 @@ pub enum Request {
     /// dial? Answered when there is one: [`Reply::DialBack`].
     #[n(19)]
     DialBack,
+    /// Servers that named [`crate::TRANSACTIONS`] only: graphs of calls. Answers:
+    /// [`Reply::Transaction`] and [`Reply::Done`].
+    #[n(20)]
+    Transaction(#[n(0)] TransactionRequest),
+    /// Servers that named [`crate::TRANSACTIONS`] only: I am going to make these data, which stay
+    /// for so many microseconds without me. Answer: [`Reply::Done`].
+    #[n(21)]
+    Promise(#[n(0)] Vec<Promise>, #[n(1)] u64),
+    /// To the same: these will never be there. Answer: [`Reply::Done`].
+    #[n(22)]
+    Break(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>, #[n(1)] Failure),
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).
@@ -333,6 +345,9 @@ pub enum Reply {
     /// The server's ends of streams, which it is to dial.
     #[n(19)]
     DialBack(#[n(0)] Vec<RelayToken>),
+    /// What was asked about transactions.
+    #[n(20)]
+    Transaction(#[n(0)] TransactionReply),
 }
 
 pub(crate) mod object_id {

@@ -15,6 +15,9 @@ use crate::placement::{
 };
 use crate::request::{InterfaceReply, ModuleReport, Reply};
 use crate::status::{JobStatus, ModuleStatus, ObjectStatus, OpenCall, Status, Use};
+use crate::transactions::{
+    Timeline, TransactionEnd, TransactionReply, TransactionResult, TransactionStatus,
+};
 
 /// Messages whose texts people see.
 pub trait Shown {
@@ -65,6 +68,7 @@ impl Shown for Reply {
             Reply::Placed(answer) => answer.make_printable(),
             Reply::Servers(list) => all(list),
             Reply::Relay(ticket) => ticket.addresses.iter_mut().for_each(line),
+            Reply::Transaction(answer) => answer.make_printable(),
         }
     }
 }
@@ -116,6 +120,29 @@ impl Shown for DataStatus {
     fn make_printable(&mut self) {
         let DataStatus { kind, principal, failure: _, .. } = self;
         [kind, principal].into_iter().for_each(line);
+    }
+}
+
+impl Shown for TransactionReply {
+    fn make_printable(&mut self) {
+        match self {
+            TransactionReply::Over(TransactionEnd { failed: _, failures: _ }) => {}
+            TransactionReply::List(list) => {
+                for TransactionStatus { principal, failure: _, .. } in list {
+                    line(principal);
+                }
+            }
+            TransactionReply::Timeline(timeline) => {
+                let Timeline { calls: _, servers, routines, rows: _ } = &mut **timeline;
+                servers.iter_mut().chain(routines).for_each(line);
+            }
+            TransactionReply::Results(results) => {
+                for TransactionResult { routine, parameter, .. } in &mut results.rows {
+                    line(routine);
+                    line(parameter);
+                }
+            }
+        }
     }
 }
 

@@ -166,6 +166,10 @@ impl Server {
             Request::Relay(_) | Request::DialBack => {
                 self.relay_asked(connection, channel, request);
             }
+            Request::Transaction(_) | Request::Promise(..) | Request::Break(..) => {
+                let message = "this server runs no transactions";
+                self.not_for_clients(connection, channel, "begin a transaction", message);
+            }
         }
     }
 
@@ -348,6 +352,8 @@ fn asked(request: &Request) -> &'static str {
         Request::Report(_) => "report how it is",
         Request::Relay(_) => "ask for a way to a server",
         Request::DialBack => "ask for clients that it is to dial",
+        Request::Transaction(_) => "begin transactions",
+        Request::Promise(..) | Request::Break(..) => "promise data",
         Request::Place(_) | Request::Outcomes(_) => "ask where calls run",
     }
 }
