@@ -11,4 +11,5 @@ pub mod mailbox;
 pub mod placement;
 pub mod spawner;
 pub mod status;
+pub mod transactions;
 pub mod transports;

@@ -12,6 +12,7 @@ mod orders;
 mod placing;
 pub(crate) mod results;
 mod standing;
+mod transacting;
 mod wires;
 mod world;
 
@@ -26,6 +27,7 @@ use farcall_services::jobs::JobsHandle;
 use farcall_services::mailbox::{Receiver, Reply, Sender};
 use farcall_services::placement::ToServer;
 use farcall_services::spawner::{Exited, Said, SpawnerHandle, Started};
+use farcall_services::transactions;
 use farcall_wire::{JobStatus, ModuleReport, Status};
 use rustix::event::epoll;
 
@@ -43,6 +45,7 @@ pub use placing::Metaserver;
 use placing::StateAsker;
 use results::{ResultsFolder, ResultsNews};
 use standing::Standings;
+pub use transacting::Transactor;
 use wires::Wires;
 use world::World;
 
@@ -71,6 +74,7 @@ pub struct Services {
     pub jobs: JobsHandle,
     pub fetcher: FetcherHandle,
     pub metaserver: Metaserver,
+    pub transactor: Transactor,
 }
 
 impl Services {
@@ -95,6 +99,10 @@ pub enum Message {
     Placed(ConnectionId, farcall_base::ChannelId, Result<farcall_wire::Reply>),
     /// The metaserver says something, or asks.
     Metaserver(ToServer),
+    /// An answer about transactions to a client.
+    Transacted(ConnectionId, farcall_base::ChannelId, Result<farcall_wire::Reply>),
+    /// Whoever runs transactions says something.
+    Transactions(transactions::ToServer),
     /// An array that a call names by URL.
     Fetched(CallKey, u16, Result<Fetched>),
     /// What became of an order.
@@ -236,7 +244,9 @@ impl Driver {
         if self.wires.has_again() {
             return Some(Duration::ZERO);
         }
-        let has_untold = !self.untold.is_empty() || self.services.metaserver.has_untold();
+        let has_untold = !self.untold.is_empty()
+            || self.services.metaserver.has_untold()
+            || self.services.transactor.has_untold();
         if has_untold || !self.directory.is_watched() {
             return Some(RETRY_AFTER);
         }
@@ -273,6 +283,10 @@ impl Driver {
                     self.server.placed(connection, channel, answer)
                 }
                 Message::Metaserver(said) => self.metaserver(said),
+                Message::Transacted(connection, channel, answer) => {
+                    self.server.transacted(&mut self.world, connection, channel, answer);
+                }
+                Message::Transactions(said) => self.transactor(said),
                 Message::Fetched(key, slot, outcome) => self.fetched(key, slot, outcome),
                 Message::Held(hold, Ok(Response::Elsewhere(routine))) => {
                     self.server.held_elsewhere(&mut self.world, hold, &routine);
@@ -307,6 +321,7 @@ impl Driver {
         self.watch_directory();
         self.tell_again();
         self.tell_metaserver();
+        self.tell_transactor_again();
         for identity in self.world.freed() {
             self.server.forget_memory(crate::state::MemorySource::Own(identity));
         }

@@ -13,6 +13,7 @@ mod placing;
 mod random;
 mod rights;
 mod status;
+mod transactions;
 mod words;
 
 use std::sync::Arc;
@@ -126,7 +127,8 @@ impl Play {
             | "ask" | "list" | "object" | "release" | "load" | "resume" | "reopen" | "forget"
             | "kept" | "has" | "order" | "status" | "open" | "answer" | "answer-fails"
             | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" | "state" | "report"
-            | "place" | "outcomes" | "servers" | "data" | "delete-data" => {
+            | "place" | "outcomes" | "servers" | "data" | "delete-data" | "begin-graph"
+            | "await" | "promise" | "break" => {
                 self.client_event(ConnectionId(number), words);
             }
             "start-ok" | "start-failed" | "start-short" | "load-ok" | "load-failed" | "return"
@@ -153,6 +155,11 @@ impl Play {
             "recorded" | "stored" | "read" | "restore" | "begun" | "loaded" | "erased"
             | "published" | "readmit" => {
                 self.results_event(words);
+            }
+            "transacted" => {
+                let (connection, channel) = self.peers.questions.pop_front().unwrap();
+                let answer = transactions::answer(&words[1..]);
+                self.server.transacted(&mut self.memory, connection, channel, answer);
             }
             "drain" => {
                 self.server.drain(self.memory.now);

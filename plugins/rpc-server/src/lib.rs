@@ -32,6 +32,7 @@ use farcall_services::mailbox::{Port, Reply};
 use farcall_services::placement::{self, PlacementHandle};
 use farcall_services::spawner::{self, SpawnerHandle};
 use farcall_services::status::{self, StatusHandle};
+use farcall_services::transactions::{self, TransactionsHandle};
 use farcall_system::open_files::open_files_max;
 use farcall_wire::{ModuleReport, Order};
 
@@ -183,7 +184,7 @@ pub fn plugin(
 ) -> PluginDescription {
     PluginDescription {
         name: NAME,
-        provides: &[SLOT, status::SLOT, placement::SLOT],
+        provides: &[SLOT, status::SLOT, placement::SLOT, transactions::SLOT],
         needs: &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT],
         options: include_str!("options.toml"),
         construct,
@@ -223,10 +224,12 @@ impl Plugin for RpcServer {
             jobs: context.service::<JobsHandle>(spawner::JOBS_SLOT)?,
             fetcher: context.service::<FetcherHandle>(fetcher::SLOT)?,
             metaserver: driver::Metaserver::default(),
+            transactor: driver::Transactor::default(),
         };
         let control = sender.port(driver::Message::Control);
         let status = StatusHandle::new(sender.port(driver::Message::Watched));
         let placement = PlacementHandle::new(sender.port(driver::Message::Metaserver));
+        let transactions = TransactionsHandle::new(sender.port(driver::Message::Transactions));
         let driver = driver::Driver::new(
             self.options,
             self.transports,
@@ -237,6 +240,7 @@ impl Plugin for RpcServer {
         )?;
         let running = RunningPlugin::new(stop, move || driver.run());
         let running = running.provides(SLOT, RpcHandle { addresses, control });
-        Ok(running.provides(status::SLOT, status).provides(placement::SLOT, placement))
+        let running = running.provides(status::SLOT, status).provides(placement::SLOT, placement);
+        Ok(running.provides(transactions::SLOT, transactions))
     }
 }

@@ -44,7 +44,8 @@ pub use calls::{
 pub(crate) use executables::FREE_BYTES;
 pub use executables::{Executable, Executables, InLine, Phase};
 pub use front::{
-    Asked, Caller, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind, PrincipalNumber,
+    Asked, Caller, EarlyFetch, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind,
+    PrincipalNumber,
 };
 pub use kept::{
     Accepted, ClientKey, Content, Data, DataTable, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD,

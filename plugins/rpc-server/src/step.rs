@@ -16,7 +16,7 @@ use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
     CALLBACKS, DATA, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
-    PUBLISHED_PIECES, RELAY, RESOURCES, Role, STATUS, URLS,
+    PUBLISHED_PIECES, RELAY, RESOURCES, Role, STATUS, TRANSACTIONS, URLS,
 };
 
 use crate::access::Rights;
@@ -61,7 +61,8 @@ impl Server {
         ]
         .into_iter()
         .chain(objects);
-        let features = features.chain(compression);
+        let transactions = self.state.front.transacting.is_served().then_some(TRANSACTIONS);
+        let features = features.chain(compression).chain(transactions);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
@@ -271,6 +272,7 @@ impl Server {
                     self.go_on_or_end(surroundings, key, &resuming);
                 }
                 self.end_lasting(surroundings.now(), connection, &resuming);
+                self.transactions_left(connection, &resuming);
                 self.data_owner_gone(surroundings, connection, &resuming);
                 self.keep_held(surroundings, peer.caller.rights.principal(), resuming);
                 self.forget_large(surroundings, peer.number, &peer.large);

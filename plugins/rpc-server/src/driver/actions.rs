@@ -33,6 +33,8 @@ impl Driver {
             Action::Place { connection, channel, asker, request } => {
                 self.ask_metaserver(connection, channel, asker, request)
             }
+            Action::Transact { asker, request } => self.ask_transactor(asker, request),
+            Action::TellTransactions(news) => self.tell_transactor(news),
             Action::Readmit => self.ask_to_readmit(),
             Action::Hold { hold, name, visible } => {
                 match self.sender.reply(move |answer| Message::Held(hold, answer)) {

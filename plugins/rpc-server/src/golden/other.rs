@@ -129,6 +129,9 @@ impl Other {
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
             "kept" => drop(self.machine.request(&Request::Kept).unwrap()),
             "data" => drop(self.machine.request(&Request::Data(data_ids(words)))),
+            "begin-graph" | "await" | "promise" | "break" => {
+                self.machine.request(&super::transactions::request(what, words)).unwrap();
+            }
             "delete-data" => drop(self.machine.request(&Request::DeleteData(data_ids(words)))),
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {
@@ -421,6 +424,6 @@ fn full(failure: Failure) -> String {
     format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
 }
 
-fn data_ids(words: &[&str]) -> Vec<DataId> {
+pub(super) fn data_ids(words: &[&str]) -> Vec<DataId> {
     words.iter().map(|word| DataId([word.parse().unwrap(); 16])).collect()
 }

@@ -260,6 +260,11 @@ impl Peers {
                 self.questions.push_back((connection, channel));
                 super::placing::asked(&asker, &request)
             }
+            Action::Transact { asker, request } => {
+                self.questions.push_back((asker.connection, asker.channel));
+                super::transactions::asked(&asker, &request)
+            }
+            Action::TellTransactions(news) => super::transactions::told(&news),
             Action::Fetch { key, slot, wanted } => {
                 self.fetches.push_back((key, slot));
                 format!(

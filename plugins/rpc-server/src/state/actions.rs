@@ -7,7 +7,8 @@ use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId};
 use farcall_services::directory::{ExecutableImage, Reach, Visible};
 use farcall_services::fetcher::Wanted;
 use farcall_services::placement::{self, Asker};
-use farcall_wire::{Order, StateQuestion};
+use farcall_services::transactions;
+use farcall_wire::{Order, StateQuestion, TransactionRequest};
 
 use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};
 use crate::Orderer;
@@ -55,6 +56,15 @@ pub enum Action {
         /// What.
         request: placement::Request,
     },
+    /// Ask whoever runs transactions here; tell [`crate::step::Server::transacted`].
+    Transact {
+        /// Who asks.
+        asker: transactions::Asker,
+        /// What.
+        request: TransactionRequest,
+    },
+    /// Tell whoever runs transactions here.
+    TellTransactions(transactions::Message),
     /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of
     /// rights.
     Readmit,

@@ -7,6 +7,7 @@
 mod asking;
 mod large;
 mod peer;
+mod transacting;
 mod under_way;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use super::Nest;
 use asking::Asking;
 pub use large::{Large, LargeQuestions};
 pub use peer::{Caller, Newcomer, Peer, PeerKind};
+pub use transacting::{EarlyFetch, Transacting};
 use under_way::UnderWay;
 pub use under_way::{Asked, PrincipalNumber};
 
@@ -51,6 +53,8 @@ pub struct Front {
     orders: BTreeMap<(ConnectionId, ChannelId), (Arc<Caller>, String)>,
     /// What the last frame asked for: a connection inside a call.
     nest: Option<Nest>,
+    /// Clients that have transactions run.
+    pub(crate) transacting: Transacting,
 }
 
 impl Front {
@@ -70,6 +74,7 @@ impl Front {
             frame_bytes: 0,
             orders: BTreeMap::new(),
             nest: None,
+            transacting: Transacting::default(),
         }
     }
 

@@ -3,4 +3,5 @@
 
 pub(super) mod ask;
 pub(super) mod make;
+pub(super) mod promise;
 pub(super) mod take;

@@ -8,6 +8,7 @@ pub(super) mod large;
 pub(super) mod newcomers;
 pub(super) mod placing;
 pub(super) mod status;
+pub(super) mod transactions;
 pub(super) mod under_way;
 
 pub use placing::{Listing, NodeFacts, Union};

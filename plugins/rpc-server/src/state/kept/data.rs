@@ -73,8 +73,8 @@ impl Value {
 /// How far data is.
 #[derive(Debug)]
 pub enum Content {
-    /// Its call has not ended.
-    Coming(CallKey),
+    /// Its call has not ended; `None`: it was promised, and no call makes it yet.
+    Coming(Option<CallKey>),
     /// It is there.
     There(Arc<Value>),
     /// It will never be.
@@ -90,6 +90,8 @@ pub struct Data {
     pub kind: DataKind,
     /// How far it is.
     pub content: Content,
+    /// Whether another call may make it if one fails.
+    pub is_promised: bool,
     /// What is counted for it.
     pub bytes: u64,
     /// For how long it stays without its client.
@@ -163,6 +165,13 @@ impl DataTable {
             self.due.remove(&(at, *id));
         }
         Some(data)
+    }
+
+    /// Data that a client promised, and no call has made.
+    pub(crate) fn promised_by(&self, connection: ConnectionId) -> Vec<DataId> {
+        let range = (connection, DataId([0; 16]))..=(connection, DataId([u8::MAX; 16]));
+        let mine = self.owned.range(range).map(|(_, id)| *id);
+        mine.filter(|id| self.all.get(id).is_some_and(|data| data.is_promised)).collect()
     }
 
     /// Data changes, but not whose it is and when it is due.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Error, ErrorKind, Instant, Result};
+use farcall_base::{ChannelId, ConnectionId, DataId, Error, ErrorKind, Instant, Result};
 use farcall_call::{Place, Side};
 use farcall_idl::data::DataKind;
 use farcall_idl::interface::Language;
@@ -62,8 +62,7 @@ impl Server {
         }
         for (index, stay) in plan.stays.iter().enumerate() {
             let is_twice = plan.stays[..index].iter().any(|other| other.id == stay.id);
-            let id = CallId(stay.id.0);
-            if is_twice || self.state.calls.has_id(&id) || self.state.kept.has(&id) {
+            if is_twice || !self.may_make(stay.id, stay.kind, caller.rights.principal()) {
                 return Err(refused(
                     ErrorKind::InvalidArgument,
                     "an id of data is the id of a call, or of other data",
@@ -72,20 +71,25 @@ impl Server {
                 .fix("give all data ids of their own: sixteen random bytes"));
             }
         }
+        self.check_lease(lease)?;
         let limits = &self.state.limits.keep;
-        if lease > limits.longest {
-            return Err(refused(
-                ErrorKind::LimitExceeded,
-                "the server does not keep data for that long without its client",
-            )
-            .with("lease", format!("{lease:?}"))
-            .with("results_keep_ms_max", limits.longest.as_millis())
-            .fix("use a shorter lease, or raise the limit in the server's farcall.toml"));
-        }
         let bytes = plan.stays.iter().map(PlannedStay::counted).fold(0, u64::saturating_add);
         let count = plan.stays.len() as u64;
         self.state.kept.room.check_data_room(caller.rights.principal(), (count, bytes), limits)?;
         Ok(lease)
+    }
+
+    /// Whether data may stay for so long without its client.
+    pub(in crate::step) fn check_lease(&self, lease: Duration) -> Result<()> {
+        let limits = &self.state.limits.keep;
+        if lease <= limits.longest {
+            return Ok(());
+        }
+        let message = "the server does not keep data for that long without its client";
+        Err(Error::new(ErrorKind::LimitExceeded, "keep data", message)
+            .with("lease", format!("{lease:?}"))
+            .with("results_keep_ms_max", limits.longest.as_millis())
+            .fix("use a shorter lease, or raise the limit in the server's farcall.toml"))
     }
 
     /// Gets memory for results that stay.
@@ -130,10 +134,17 @@ impl Server {
         let client = owner.and_then(|connection| self.client_of(connection));
         let principal = call.caller.rights.principal().to_owned();
         for stay in &plan.stays {
+            if let Some(data) = self.state.kept.data.get_mut(&stay.id) {
+                // It was promised: whoever waits for it goes on to wait.
+                data.content = Content::Coming(Some(key));
+                self.state.kept.resize_data(&stay.id, stay.counted());
+                continue;
+            }
             let data = Data {
                 principal: principal.clone(),
                 kind: stay.kind,
-                content: Content::Coming(key),
+                content: Content::Coming(Some(key)),
+                is_promised: false,
                 bytes: stay.counted(),
                 lease,
                 owner,
@@ -218,7 +229,7 @@ impl Server {
     ) {
         let content = content.map(Arc::new);
         let bytes = content.as_ref().map_or(0, |value| value.bytes()).saturating_add(OVERHEAD);
-        let is_its = |data: &&Data| matches!(data.content, Content::Coming(of) if of == key);
+        let is_its = |data: &&Data| matches!(data.content, Content::Coming(of) if of == Some(key));
         if self.state.kept.data.get(&id).filter(is_its).is_none() {
             // It was deleted meanwhile, and another call may make data of that name by now.
             return content.into_iter().for_each(|value| self.let_value_go(surroundings, value));
@@ -227,8 +238,19 @@ impl Server {
         let Some(data) = self.state.kept.data.get_mut(&id) else { return };
         data.content = match content {
             Ok(value) => Content::There(value),
+            Err(_) if data.is_promised => return data.content = Content::Coming(None),
             Err(error) => Content::Failed((&error).into()),
         };
+        self.tell_of_data(surroundings, id);
+    }
+
+    /// Data is there, or never will be: whoever waits for it is told.
+    pub(in crate::step) fn tell_of_data(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: DataId,
+    ) {
+        let Some(data) = self.state.kept.data.get_mut(&id) else { return };
         let waiting = std::mem::take(&mut data.waiting);
         let asking = self.state.kept.data.take_asking(&id);
         self.state.kept.data.woken.extend(waiting);
@@ -245,6 +267,7 @@ impl Server {
         connection: ConnectionId,
         resuming: &Resuming,
     ) {
+        self.promisers_gone(surroundings, connection);
         let now = surroundings.now();
         let may_return = resuming.client.as_ref().and(resuming.keep).unwrap_or_default();
         let until = |data: &Data| {

@@ -166,9 +166,12 @@ impl Server {
             Request::Relay(_) | Request::DialBack => {
                 self.relay_asked(connection, channel, request);
             }
-            Request::Transaction(_) | Request::Promise(..) | Request::Break(..) => {
-                let message = "this server runs no transactions";
-                self.not_for_clients(connection, channel, "begin a transaction", message);
+            Request::Transaction(request) => self.transaction_asked(connection, channel, request),
+            Request::Promise(promises, lease_us) => {
+                self.promise_data(connection, channel, &promises, lease_us);
+            }
+            Request::Break(ids, failure) => {
+                self.break_promises(surroundings, connection, channel, &ids, &failure);
             }
         }
     }
@@ -208,6 +211,7 @@ impl Server {
                 let error = Error::new(ErrorKind::Cancelled, "fetch data", "it was cancelled");
                 self.refuse(connection, channel, &error);
             }
+            None if self.cancel_early(connection, channel) => {}
             None => self.cancel_parked(surroundings, connection, channel),
         }
     }

@@ -45,6 +45,7 @@ impl Server {
         if comes_again {
             self.own_again(&key, connection);
             self.state.kept.data.own_again(&key, connection);
+            self.transactions_back(&key, connection);
         }
         Ok(())
     }

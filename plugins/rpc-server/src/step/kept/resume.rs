@@ -56,7 +56,7 @@ impl Server {
     }
 
     /// The same, when it is known how far the call is.
-    pub(super) fn take_up(
+    pub(in crate::step) fn take_up(
         &mut self,
         surroundings: &mut dyn Surroundings,
         (connection, channel): (ConnectionId, ChannelId),
@@ -77,6 +77,9 @@ impl Server {
                 self.fetch_data(surroundings, (connection, channel), DataId(id.0), describe);
             }
             None => {
+                if self.is_early((connection, channel), id, describe) {
+                    return;
+                }
                 // Whether there is none, or another's, reads the same: ids cannot be guessed so.
                 let error = self.unreadable("resume a call", id);
                 let error = if self.never_ran(connection, &id) { error.retryable() } else { error };

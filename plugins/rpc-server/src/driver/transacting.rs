@@ -1,0 +1,103 @@
+//! The plugin of this node that runs transactions: clients' questions go to it, and it connects as a
+//! client.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind};
+use farcall_link::stream::Proof;
+use farcall_services::mailbox::{Port, Refusal};
+use farcall_services::transactions::{Asker, Message as ToPlugin, ToServer};
+use farcall_wire::TransactionRequest;
+
+use super::{Driver, Message};
+use crate::step::Surroundings;
+
+/// News that wait for a plugin which is too busy.
+const UNTOLD_MAX: usize = 65_536;
+
+/// Who runs transactions.
+#[derive(Default)]
+pub struct Transactor {
+    port: Option<Port<ToPlugin>>,
+    /// What it was too busy to be told.
+    untold: VecDeque<ToPlugin>,
+}
+
+impl Transactor {
+    /// Whether it is to be told of something that it had no room for.
+    pub(super) fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+}
+
+impl Driver {
+    /// The plugin says something.
+    pub(super) fn transactor(&mut self, said: ToServer) {
+        match said {
+            ToServer::Serve(port) => {
+                self.services.transactor.port = Some(port);
+                self.server.serve_transactions();
+            }
+            ToServer::Adopt { socket, asked } => self.adopt_transactor(socket, asked),
+        }
+    }
+
+    /// The plugin is at the other end of a socket: one that came too late is closed.
+    fn adopt_transactor(&mut self, socket: OwnedFd, asked: (ConnectionId, ChannelId)) {
+        let Some(newcomer) = self.server.transactor(asked) else { return };
+        let Ok(stream) = (self.transports.socket)(socket, Proof::Inherited) else { return };
+        let Some(connection) = self.add(stream) else { return };
+        let principal = newcomer.caller.rights.principal().to_owned();
+        self.tell_of(connection, "opened", &principal, Some(&newcomer.caller.address));
+        self.world.set_principal(connection, principal);
+        self.server.transactor_connected(connection, newcomer, self.world.now());
+        self.wires.look_again(connection);
+    }
+
+    /// Hands a client's question to the plugin.
+    pub(super) fn ask_transactor(&mut self, asker: Asker, request: TransactionRequest) {
+        let asked = (asker.connection, asker.channel);
+        let Some(port) = &self.services.transactor.port else {
+            let message = "this server runs no transactions";
+            let error = Error::new(ErrorKind::Unavailable, "begin a transaction", message)
+                .fix("begin it at another server, or make its calls one by one");
+            return self.server.transacted(&mut self.world, asked.0, asked.1, Err(error));
+        };
+        let reply = self.sender.reply(move |answer| Message::Transacted(asked.0, asked.1, answer));
+        let sent = reply.and_then(|reply| {
+            port.try_send(ToPlugin::Asked { asker, request, reply }).map_err(|refused| {
+                if let ToPlugin::Asked { reply, .. } = refused.message {
+                    // Its sender is told here, and not a second time.
+                    reply.withdraw();
+                }
+                refused.refusal.error("run a transaction")
+            })
+        });
+        if let Err(error) = sent {
+            self.server.transacted(&mut self.world, asked.0, asked.1, Err(error));
+        }
+    }
+
+    /// The plugin is to know this.
+    pub(super) fn tell_transactor(&mut self, news: ToPlugin) {
+        if self.services.transactor.untold.len() < UNTOLD_MAX {
+            self.services.transactor.untold.push_back(news);
+        }
+        self.tell_transactor_again();
+    }
+
+    /// Tells the plugin what it had no room for, in its order.
+    pub(super) fn tell_transactor_again(&mut self) {
+        let Transactor { port, untold } = &mut self.services.transactor;
+        let Some(port) = port else { return untold.clear() };
+        while let Some(news) = untold.pop_front() {
+            if let Err(refused) = port.try_send(news) {
+                if refused.refusal == Refusal::Full {
+                    untold.push_front(refused.message);
+                }
+                return;
+            }
+        }
+    }
+}

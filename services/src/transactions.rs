@@ -1,0 +1,109 @@
+//! The transactions service: graphs of calls that a node runs for its clients.
+//!
+//! Its two sides are the server of a node, which has the connections, and a plugin that runs graphs.
+//! The server fills the slot; the plugin comes to it and is asked from then on. It opens the calls of
+//! a transaction over a connection of its own, which has the rights of the client that began it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{ChannelId, ConnectionId, Result};
+use farcall_wire::TransactionRequest;
+
+use crate::directory::Visible;
+use crate::mailbox::{Port, Reply};
+
+/// The slot, which the server of the node fills.
+pub const SLOT: &str = "transactions";
+
+/// A client that may come back when it has lost its connection: the name that it gave itself, and
+/// its principal.
+pub type ClientName = Arc<([u8; 16], String)>;
+
+/// A client that asks, as its server knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Its connection.
+    pub connection: ConnectionId,
+    /// Where on it the answer goes: with the connection it names the question.
+    pub channel: ChannelId,
+    /// Its principal.
+    pub principal: String,
+    /// Modules whose routines it may call.
+    pub visible: Visible,
+    /// Who it is, if it may come back.
+    pub client: Option<ClientName>,
+}
+
+/// What reaches the plugin.
+pub enum Message {
+    /// Somebody asks.
+    Asked {
+        /// Who.
+        asker: Asker,
+        /// What.
+        request: TransactionRequest,
+        /// Where the answer goes.
+        reply: Reply<farcall_wire::Reply>,
+    },
+    /// A connection that had asked something is closed.
+    Left {
+        /// Which.
+        connection: ConnectionId,
+        /// For how long its client may come back; `None`: it does not.
+        may_return: Option<Duration>,
+    },
+    /// A client is back.
+    Back {
+        /// Who.
+        client: ClientName,
+        /// Its connection now.
+        connection: ConnectionId,
+    },
+}
+
+/// What the server of the node is told by the plugin.
+pub enum ToServer {
+    /// Here clients' questions are answered from now on.
+    Serve(Port<Message>),
+    /// The plugin is at the other end of this socket, and speaks for the client that asked it to
+    /// begin a transaction there. Taken only while that question has no answer.
+    Adopt {
+        /// The socket.
+        socket: OwnedFd,
+        /// The client's connection, and the channel of its question.
+        asked: (ConnectionId, ChannelId),
+    },
+}
+
+/// How the plugin reaches the server of its node.
+#[derive(Clone)]
+pub struct TransactionsHandle {
+    port: Port<ToServer>,
+}
+
+impl TransactionsHandle {
+    /// A handle on whatever serves `port`.
+    pub fn new(port: Port<ToServer>) -> Self {
+        TransactionsHandle { port }
+    }
+
+    /// Has clients' questions come to `port` from now on.
+    ///
+    /// # Errors
+    /// `LimitExceeded` or `ShuttingDown`.
+    pub fn serve(&self, port: Port<Message>) -> Result<()> {
+        let sent = self.port.try_send(ToServer::Serve(port));
+        sent.map_err(|refused| refused.refusal.error("run transactions"))
+    }
+
+    /// Connects as the client that asked this.
+    ///
+    /// # Errors
+    /// `LimitExceeded` or `ShuttingDown`.
+    pub fn adopt(&self, socket: OwnedFd, asked: (ConnectionId, ChannelId)) -> Result<()> {
+        let sent = self.port.try_send(ToServer::Adopt { socket, asked });
+        sent.map_err(|refused| refused.refusal.error("run a transaction"))
+    }
+}
