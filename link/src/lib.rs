@@ -5,6 +5,7 @@ pub mod compression;
 pub mod content;
 pub mod contents;
 pub mod hosts;
+pub mod line;
 mod link;
 pub mod memory;
 pub mod packing;

@@ -4,11 +4,11 @@
 //! The server fills the slot; the plugin comes to it and is asked from then on. It opens the calls of
 //! a transaction over a connection of its own, which has the rights of the client that began it.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Result};
+use farcall_link::stream::ByteStream;
 use farcall_wire::TransactionRequest;
 
 use crate::directory::Visible;
@@ -67,11 +67,11 @@ pub enum Message {
 pub enum ToServer {
     /// Here clients' questions are answered from now on.
     Serve(Port<Message>),
-    /// The plugin is at the other end of this socket, and speaks for the client that asked it to
+    /// The plugin is at the other end of this stream, and speaks for the client that asked it to
     /// begin a transaction there. Taken only while that question has no answer.
     Adopt {
-        /// The socket.
-        socket: OwnedFd,
+        /// The server's end.
+        stream: Box<dyn ByteStream>,
         /// The client's connection, and the channel of its question.
         asked: (ConnectionId, ChannelId),
     },
@@ -102,8 +102,12 @@ impl TransactionsHandle {
     ///
     /// # Errors
     /// `LimitExceeded` or `ShuttingDown`.
-    pub fn adopt(&self, socket: OwnedFd, asked: (ConnectionId, ChannelId)) -> Result<()> {
-        let sent = self.port.try_send(ToServer::Adopt { socket, asked });
+    pub fn adopt(
+        &self,
+        stream: Box<dyn ByteStream>,
+        asked: (ConnectionId, ChannelId),
+    ) -> Result<()> {
+        let sent = self.port.try_send(ToServer::Adopt { stream, asked });
         sent.map_err(|refused| refused.refusal.error("run a transaction"))
     }
 }

@@ -31,6 +31,15 @@ pub trait Transports: Send + Sync {
     /// `InvalidArgument` for no such address, `Unreachable`, `TimedOut`, `PermissionDenied`.
     fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>>;
 
+    /// The two ends of a stream within this process.
+    ///
+    /// # Errors
+    /// `System` when there are no descriptors left.
+    fn pair(&self) -> Result<[Box<dyn ByteStream>; 2]> {
+        let message = "these transports have none";
+        Err(Error::new(ErrorKind::Unavailable, "make a stream within the process", message))
+    }
+
     /// A TCP connection to a node's port for TLS, `tls://HOST:PORT`, over which nothing has been
     /// said; with a token, one that is an end of the relayed stream with this token.
     ///
@@ -72,6 +81,14 @@ impl TransportsHandle {
     /// As there.
     pub fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
         self.0.dial(address, patience)
+    }
+
+    /// As [`Transports::pair`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn pair(&self) -> Result<[Box<dyn ByteStream>; 2]> {
+        self.0.pair()
     }
 
     /// As [`Transports::reach`].

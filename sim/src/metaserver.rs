@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant};
+use farcall_link::line::{Line, LineEvent};
 use farcall_link::stream::ByteStream;
 use farcall_metaserver::Settings;
-use farcall_metaserver::line::{Line, LineEvent};
 use farcall_metaserver::state::{LinkNumber, QuestionNumber, State};
 use farcall_metaserver::step::Action;
 use farcall_rpc_server::state::{Action as ServerAction, Listener};
 use farcall_rpc_server::step::{Listing, NodeFacts};
 use farcall_services::directory::Visible;
+use farcall_wire::{PLACEMENT, RELAY};
 
 use crate::node::Node;
 
@@ -71,7 +72,7 @@ impl Metaserver {
         stream: Option<Box<dyn ByteStream>>,
     ) {
         match stream {
-            Some(stream) => drop(self.lines.insert(number, Line::new(stream))),
+            Some(stream) => drop(self.lines.insert(number, Line::new(stream, &[PLACEMENT, RELAY]))),
             None => self.state.handle_lost(now, number, &nobody()),
         }
     }
@@ -127,7 +128,8 @@ impl Metaserver {
                 moved = true;
                 match event {
                     LineEvent::Open(features) => self.state.handle_open(now, number, &features),
-                    LineEvent::Reply(reply) => self.state.handle_reply(now, number, reply),
+                    LineEvent::Reply(_, reply) => self.state.handle_reply(now, number, reply),
+                    LineEvent::Ended(..) => {}
                 }
             }
             if let Err(error) = outcome

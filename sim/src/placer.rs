@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
-use farcall_metaserver::line::Line;
+use farcall_link::line::Line;
 use farcall_peer::moving::{Failed, may_move};
 use farcall_wire::{CallOutcome, PlaceAnswer, PlaceQuestion};
 

@@ -131,6 +131,21 @@ impl transports::Transports for OfNode {
         Err(undialed(address))
     }
 
+    fn pair(&self) -> Result<[Box<dyn ByteStream>; 2]> {
+        let ends = rustix::net::socketpair(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::STREAM,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        );
+        let failed = |error: rustix::io::Errno| {
+            Error::system("make a stream within the process", error.into())
+        };
+        let (one, other) = ends.map_err(failed)?;
+        let stream = |end| farcall_transport_unix::from_descriptor(end, Proof::Inherited);
+        Ok([stream(one)?, stream(other)?])
+    }
+
     fn reach(
         &self,
         address: &str,

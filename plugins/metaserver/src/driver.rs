@@ -10,15 +10,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use farcall_base::{Clock, Error, Result, SystemClock};
+use farcall_link::line::{Line, LineEvent};
 use farcall_link::stream::ByteStream;
 use farcall_services::directory::{self, DirectoryHandle, Response};
 use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
 use farcall_services::placement::{self, PlacementHandle};
 use farcall_services::transports::TransportsHandle;
-use farcall_wire::ServerReport;
+use farcall_wire::{PLACEMENT, RELAY, ServerReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::line::{Line, LineEvent};
 use crate::milliseconds;
 use crate::options::Settings;
 use crate::state::{LinkNumber, QuestionNumber, State, StreamNumber};
@@ -163,7 +163,8 @@ impl Driver {
             for event in line.take_events() {
                 match event {
                     LineEvent::Open(features) => self.state.handle_open(now, number, &features),
-                    LineEvent::Reply(reply) => self.state.handle_reply(now, number, reply),
+                    LineEvent::Reply(_, reply) => self.state.handle_reply(now, number, reply),
+                    LineEvent::Ended(..) => {}
                 }
             }
             if let Err(error) = outcome
@@ -243,7 +244,7 @@ impl Driver {
         }
         self.attempts.remove(&number);
         match stream {
-            Ok(stream) => drop(self.lines.insert(number, Line::new(stream))),
+            Ok(stream) => drop(self.lines.insert(number, Line::new(stream, &[PLACEMENT, RELAY]))),
             Err(error) => self.state.handle_lost(self.clock.now(), number, &error),
         }
     }

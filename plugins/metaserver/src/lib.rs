@@ -4,7 +4,6 @@ mod driver;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod golden;
-pub mod line;
 mod options;
 pub mod state;
 pub mod step;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
+use farcall_link::line::{Line, LineEvent};
 use farcall_link::stream::ByteStream;
-use farcall_metaserver::line::{Line, LineEvent};
-use farcall_wire::{PlaceQuestion, Reply, Request};
+use farcall_wire::{PLACEMENT, PlaceQuestion, RELAY, Reply, Request};
 
 use super::{Askers, Order, Placer};
 
@@ -19,7 +19,7 @@ impl Placer {
     pub fn reached(&mut self, now: Instant, stream: Option<Box<dyn ByteStream>>) {
         match stream {
             Some(stream) => {
-                self.askers.line = Some(Line::new(stream));
+                self.askers.line = Some(Line::new(stream, &[PLACEMENT, RELAY]));
                 self.askers.since = Some(now);
             }
             None => self.nobody_answers(),
@@ -66,8 +66,8 @@ impl Placer {
         for event in events {
             self.askers.since = None;
             match event {
-                LineEvent::Open(_) => {}
-                LineEvent::Reply(reply) => self.take_reply(reply),
+                LineEvent::Open(_) | LineEvent::Ended(..) => {}
+                LineEvent::Reply(_, reply) => self.take_reply(reply),
             }
         }
         if outcome.is_err() && self.askers.line.is_some() {

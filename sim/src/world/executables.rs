@@ -123,6 +123,9 @@ impl World {
             Action::Results(_) | Action::Readmit => {
                 panic!("clients of this world have nothing kept")
             }
+            Action::Transact { .. } | Action::TellTransactions(_) => {
+                panic!("clients of this world begin no transactions")
+            }
             Action::List { .. }
             | Action::Order { .. }
             | Action::Close(_)

@@ -2,10 +2,9 @@
 //! client.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind};
-use farcall_link::stream::Proof;
+use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{Port, Refusal};
 use farcall_services::transactions::{Asker, Message as ToPlugin, ToServer};
 use farcall_wire::TransactionRequest;
@@ -39,14 +38,13 @@ impl Driver {
                 self.services.transactor.port = Some(port);
                 self.server.serve_transactions();
             }
-            ToServer::Adopt { socket, asked } => self.adopt_transactor(socket, asked),
+            ToServer::Adopt { stream, asked } => self.adopt_transactor(stream, asked),
         }
     }
 
-    /// The plugin is at the other end of a socket: one that came too late is closed.
-    fn adopt_transactor(&mut self, socket: OwnedFd, asked: (ConnectionId, ChannelId)) {
+    /// The plugin is at the other end of a stream: one that came too late is closed.
+    fn adopt_transactor(&mut self, stream: Box<dyn ByteStream>, asked: (ConnectionId, ChannelId)) {
         let Some(newcomer) = self.server.transactor(asked) else { return };
-        let Ok(stream) = (self.transports.socket)(socket, Proof::Inherited) else { return };
         let Some(connection) = self.add(stream) else { return };
         let principal = newcomer.caller.rights.principal().to_owned();
         self.tell_of(connection, "opened", &principal, Some(&newcomer.caller.address));

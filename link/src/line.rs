@@ -1,18 +1,19 @@
-//! One connection that this server made: it greets, asks one thing after the other, and carries no
-//! arrays.
+//! One connection that a plugin made, as a client: it greets, asks and opens calls, and carries no
+//! arrays: those of its calls are data, which stay where they are.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
-use farcall_link::memory::Space;
-use farcall_link::stream::ByteStream;
-use farcall_link::{Control, FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_wire::{
-    ByteOrder, FrameHeader, Hello, HelloLimits, PLACEMENT, RELAY, Reply, Request, Role,
+    ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, Open, Reply, Request, Role,
 };
 use rustix::event::{PollFd, PollFlags};
+
+use crate::memory::Space;
+use crate::stream::ByteStream;
+use crate::{Control, FrameHandler, Link, QUEUE_BYTES, Received};
 
 /// Bytes taken before others have their turn.
 const RECEIVE_BUDGET: usize = 1 << 20;
@@ -23,8 +24,10 @@ const ANSWER_BYTES_MAX: u32 = 16 << 20;
 pub enum LineEvent {
     /// The other end greeted, and has these features.
     Open(Vec<String>),
-    /// It answered.
-    Reply(Reply),
+    /// It answered what was asked on this channel.
+    Reply(ChannelId, Reply),
+    /// The call on this channel has ended.
+    Ended(ChannelId, Box<CallResult>),
 }
 
 /// A connection.
@@ -35,13 +38,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// Greets over a stream.
-    pub fn new(stream: Box<dyn ByteStream>) -> Line {
+    /// Greets over a stream, with these features.
+    pub fn new(stream: Box<dyn ByteStream>, features: &[&str]) -> Line {
         let hello = Hello {
             role: Role::Client,
             byte_order: ByteOrder::NATIVE,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-            features: vec![PLACEMENT.to_owned(), RELAY.to_owned()],
+            features: features.iter().map(|feature| (*feature).to_owned()).collect(),
             limits: HelloLimits { control_bytes_max: ANSWER_BYTES_MAX, ..HelloLimits::default() },
             host: String::new(),
             principal: None,
@@ -70,9 +73,30 @@ impl Line {
     ///
     /// # Errors
     /// It takes no more, or the connection is lost.
-    pub fn ask(&mut self, request: &Request) -> Result<()> {
-        self.connection.request(request)?;
-        self.send()
+    pub fn ask(&mut self, request: &Request) -> Result<ChannelId> {
+        let channel = self.connection.request(request)?;
+        self.send()?;
+        Ok(channel)
+    }
+
+    /// Opens a call. None of its results may travel. It is sent by [`Line::work`].
+    ///
+    /// # Errors
+    /// As for [`Line::ask`].
+    pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
+        self.connection.open(open)
+    }
+
+    /// Has the other end end a call.
+    pub fn cancel(&mut self, channel: ChannelId) {
+        self.connection.cancel(channel);
+    }
+
+    /// Leaves in order: what the other end keeps for this connection goes with it.
+    pub fn leave(mut self) {
+        self.connection.goodbye(None);
+        // It may be gone already.
+        let _ = self.send();
     }
 
     /// Takes what has come, and sends what may be sent.
@@ -84,10 +108,15 @@ impl Line {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Ready(hello) => self.events.push(LineEvent::Open(hello.features)),
-                Event::Replied(_, reply) => self.events.push(LineEvent::Reply(reply)),
+                Event::Replied(channel, reply) => {
+                    self.events.push(LineEvent::Reply(channel, reply));
+                }
+                Event::Resulted(channel, result) => {
+                    self.events.push(LineEvent::Ended(channel, result));
+                }
                 Event::Left(Some(failure)) => return Err(failure.into()),
                 Event::Left(None) => return Err(closed()),
-                // Nobody was asked to call anything here.
+                // Nobody calls anything here, and no news of calls are wanted.
                 _ => {}
             }
         }
@@ -129,7 +158,7 @@ impl FrameHandler for Receiving<'_> {
         self.0.handle_control(header, body)
     }
 
-    /// No call was made: whatever data comes is thrown away.
+    /// No results travel: whatever data comes is thrown away.
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         self.0.place(header, done).map(|_| None)
     }
