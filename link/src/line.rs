@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_base::{ChannelId, DataId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::{
-    ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, Open, Reply, Request, Role,
+    ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, Open, Reply, Request, Resume, Role,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -85,6 +85,14 @@ impl Line {
     /// As for [`Line::ask`].
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
         self.connection.open(open)
+    }
+
+    /// Has data sent, which must be so short that it comes inside the answer. As [`Line::open`].
+    ///
+    /// # Errors
+    /// As for [`Line::ask`].
+    pub fn fetch(&mut self, data: DataId) -> Result<ChannelId> {
+        self.connection.resume(&Resume::new(data.as_call()))
     }
 
     /// Has the other end end a call.

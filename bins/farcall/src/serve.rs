@@ -46,7 +46,7 @@ use settings::{access_of, completed_manifest, interpreters, launchers, need_batc
 const DESCRIPTORS_FEWEST: u64 = 64;
 
 /// The plugins in this binary; the manifest picks among them.
-pub fn plugins() -> [PluginDescription; 7] {
+pub fn plugins() -> [PluginDescription; 8] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
@@ -57,6 +57,7 @@ pub fn plugins() -> [PluginDescription; 7] {
         farcall_fetcher::plugin(),
         farcall_metrics::plugin(),
         farcall_metaserver::plugin(),
+        farcall_transactions::plugin(),
     ]
 }
 

@@ -1,0 +1,52 @@
+//! Runs transactions: graphs of calls, which go where they end first and survive faults (README.md).
+
+mod driver;
+mod options;
+pub mod state;
+pub mod step;
+
+use farcall_base::Result;
+use farcall_kernel::{
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+};
+use farcall_services::transactions::{self, TransactionsHandle};
+use farcall_services::transports::{self, TransportsHandle};
+
+pub use options::Settings;
+
+/// The slot that the plugin fills.
+pub const SLOT: SlotName = "transactor";
+const NAME: &str = "transactions";
+
+/// The plugin, for a binary's list.
+pub fn plugin() -> PluginDescription {
+    PluginDescription {
+        name: NAME,
+        provides: &[SLOT],
+        needs: &[transactions::SLOT, transports::SLOT],
+        options: include_str!("options.toml"),
+        construct,
+    }
+}
+
+fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
+    Ok(Box::new(Transactions { settings: Settings::read(options)? }))
+}
+
+struct Transactions {
+    settings: Settings,
+}
+
+impl Plugin for Transactions {
+    fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
+        let (sender, receiver, stop) =
+            driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
+        let services = driver::Services {
+            server: context.service::<TransactionsHandle>(transactions::SLOT)?,
+            transports: context.service::<TransportsHandle>(transports::SLOT)?,
+        };
+        services.server.serve(sender.port(driver::Message::Said))?;
+        let driver = driver::Driver::new(self.settings, services, receiver);
+        Ok(RunningPlugin::new(stop, move || driver.run()))
+    }
+}

@@ -1,0 +1,176 @@
+//! What the plugin knows: transactions that begin, run, or are kept.
+//!
+//! - A transaction stands in `entries` from the question that begins it until it was refused, was
+//!   ended, or its time is over.
+//! - `due` has exactly the times that entries name.
+//! - The calls and data of a transaction belong to a connection of its own to the server, and go with
+//!   that. So nothing is left when a transaction leaves the table.
+
+mod entry;
+mod ids;
+mod running;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use farcall_base::{ChannelId, ConnectionId, DataId, Instant, Result, TransactionId};
+use farcall_graph::{CallNumber, DataNumber};
+use farcall_wire::{Open, Reply, Request};
+
+pub use entry::{Beginning, Entry, Owner, Phase};
+pub use ids::Ids;
+pub use running::{Delayed, Learned, Running, kind_of};
+
+use crate::options::Settings;
+
+/// A transaction, as this run of the plugin numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionNumber(pub u64);
+
+/// A question of a client, as the driver numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QuestionNumber(pub u64);
+
+/// What an answer of the server is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// The interface of a routine, by its index in the message.
+    Interface(u32),
+    /// How inputs are.
+    Inputs,
+    /// The promise of results.
+    Promise,
+    /// A call, and how often it was opened before.
+    Call(CallNumber, u32),
+    /// A number that was put there for the client.
+    Put(DataNumber),
+    /// An input that is a number.
+    Number(DataNumber),
+    /// It is of no interest.
+    Other,
+}
+
+/// What the driver is to do.
+#[derive(Debug)]
+pub enum Action {
+    /// Answer a client.
+    Answer(QuestionNumber, Result<Reply>),
+    /// Connect to the server for the client that asked this.
+    Connect(TransactionNumber, (ConnectionId, ChannelId)),
+    /// Ask the server over the connection of a transaction.
+    Ask(TransactionNumber, Tag, Request),
+    /// Open a call there.
+    Open(TransactionNumber, Tag, Box<Open>),
+    /// Have a value sent from there.
+    Fetch(TransactionNumber, Tag, DataId),
+    /// End a call there.
+    Cancel(TransactionNumber, CallNumber, u32),
+    /// Leave the server.
+    Leave(TransactionNumber),
+}
+
+/// All transactions.
+pub struct State {
+    pub(crate) settings: Settings,
+    /// Processors of this host.
+    pub(crate) processors: u32,
+    entries: BTreeMap<TransactionNumber, Entry>,
+    numbers: HashMap<TransactionId, TransactionNumber>,
+    due: BTreeSet<(Instant, TransactionNumber)>,
+    last: u64,
+    pub(crate) out: VecDeque<Action>,
+}
+
+impl State {
+    /// There are none yet.
+    pub fn new(settings: Settings, processors: u32) -> State {
+        State {
+            settings,
+            processors,
+            entries: BTreeMap::new(),
+            numbers: HashMap::new(),
+            due: BTreeSet::new(),
+            last: 0,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.out.pop_front()
+    }
+
+    /// All of them, the oldest first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (TransactionNumber, &Entry)> {
+        self.entries.iter().map(|(number, entry)| (*number, entry))
+    }
+
+    /// One of them.
+    pub(crate) fn entry_mut(&mut self, number: TransactionNumber) -> Option<&mut Entry> {
+        self.entries.get_mut(&number)
+    }
+
+    /// One of them, with room for what it leads to.
+    pub(crate) fn parts(
+        &mut self,
+        number: TransactionNumber,
+    ) -> Option<(&mut Entry, &mut VecDeque<Action>)> {
+        Some((self.entries.get_mut(&number)?, &mut self.out))
+    }
+
+    /// The transaction of this id, if it is this principal's.
+    pub(crate) fn of(&self, id: &TransactionId, principal: &str) -> Option<TransactionNumber> {
+        let number = self.numbers.get(id).copied()?;
+        let is_its = self.entries.get(&number).is_some_and(|entry| entry.principal == principal);
+        is_its.then_some(number)
+    }
+
+    /// The same, to read.
+    pub(crate) fn entry(&self, number: TransactionNumber) -> Option<&Entry> {
+        self.entries.get(&number)
+    }
+
+    /// Whether there is a transaction of this id, whosever it is.
+    pub(crate) fn has(&self, id: &TransactionId) -> bool {
+        self.numbers.contains_key(id)
+    }
+
+    /// Enters a transaction.
+    pub(crate) fn enter(&mut self, entry: Entry) -> TransactionNumber {
+        self.last += 1;
+        let number = TransactionNumber(self.last);
+        self.numbers.insert(entry.id, number);
+        self.entries.insert(number, entry);
+        number
+    }
+
+    /// Forgets a transaction.
+    pub(crate) fn remove(&mut self, number: TransactionNumber) -> Option<Entry> {
+        let entry = self.entries.remove(&number)?;
+        self.numbers.remove(&entry.id);
+        if let Some(at) = entry.due {
+            self.due.remove(&(at, number));
+        }
+        Some(entry)
+    }
+
+    /// When something is due of a transaction may have changed.
+    pub(crate) fn reschedule(&mut self, number: TransactionNumber) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let next = entry.next_due();
+        if let Some(before) = std::mem::replace(&mut entry.due, next) {
+            self.due.remove(&(before, number));
+        }
+        self.due.extend(next.map(|at| (at, number)));
+    }
+
+    /// When [`State::tick`] has something to do.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Transactions of which something is due.
+    pub(crate) fn due(&self, now: Instant) -> Vec<TransactionNumber> {
+        let past = self.due.iter().take_while(|(at, _)| *at <= now);
+        past.map(|(_, number)| *number).collect()
+    }
+}

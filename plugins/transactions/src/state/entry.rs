@@ -1,0 +1,123 @@
+//! One transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{ConnectionId, DataId, Instant, TransactionId};
+use farcall_graph::{Message, Plan};
+use farcall_idl::interface::Interface;
+use farcall_services::transactions::ClientName;
+use farcall_wire::{DataStatus, Failure};
+
+use super::{QuestionNumber, Running};
+
+/// A transaction.
+pub struct Entry {
+    /// Its id.
+    pub id: TransactionId,
+    /// Whose it is.
+    pub principal: String,
+    /// Who began it.
+    pub owner: Owner,
+    /// For how long it stays when it is over and its client has left.
+    pub keep: Option<Duration>,
+    /// When it began.
+    pub began: Instant,
+    /// When it is forgotten.
+    pub expires: Option<Instant>,
+    /// When something is to be done, as the table of all has it.
+    pub due: Option<Instant>,
+    /// Who is to be told when it is over.
+    pub awaiting: Vec<QuestionNumber>,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+/// The client that began a transaction.
+#[derive(Default)]
+pub struct Owner {
+    /// Its connection, while it has one.
+    pub connection: Option<ConnectionId>,
+    /// Who it is, if it may come back.
+    pub client: Option<ClientName>,
+    /// For how long it may come back.
+    pub may_return: Option<Duration>,
+}
+
+/// How far a transaction is.
+pub enum Phase {
+    /// It is being checked.
+    Beginning(Box<Beginning>),
+    /// It runs, or is over.
+    Running(Box<Running>),
+}
+
+/// A transaction that is being checked.
+pub struct Beginning {
+    /// Who is to be told.
+    pub question: QuestionNumber,
+    /// What it says.
+    pub message: Message,
+    /// The interfaces of its routines, as far as the server has told them.
+    pub interfaces: Vec<Option<Arc<Interface>>>,
+    /// What the server has of its inputs.
+    pub inputs: BTreeMap<DataId, DataStatus>,
+    /// Answers of the server that are missing.
+    pub unanswered: usize,
+    /// The checked graph, once it was checked.
+    pub plan: Option<Plan>,
+}
+
+impl Entry {
+    /// It runs, or is over.
+    pub fn running(&self) -> Option<&Running> {
+        match &self.phase {
+            Phase::Running(running) => Some(running),
+            Phase::Beginning(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn running_mut(&mut self) -> Option<&mut Running> {
+        match &mut self.phase {
+            Phase::Running(running) => Some(running),
+            Phase::Beginning(_) => None,
+        }
+    }
+
+    /// Whether all its calls have ended.
+    pub fn is_over(&self) -> bool {
+        self.running().is_some_and(|running| running.transaction.is_over())
+    }
+
+    /// How many calls it has.
+    pub fn calls(&self) -> usize {
+        match &self.phase {
+            Phase::Beginning(beginning) => beginning.message.calls.len(),
+            Phase::Running(running) => running.transaction.graph().calls(),
+        }
+    }
+
+    /// Why the first of its calls that failed did so.
+    pub fn first_failure(&self) -> Option<Failure> {
+        let running = self.running()?;
+        running.failed_calls().next().map(|call| running.failure_of(call))
+    }
+
+    /// When something is to be done.
+    pub fn next_due(&self) -> Option<Instant> {
+        let late = self.running().and_then(|running| running.transaction.next_late());
+        self.expires.into_iter().chain(late).min()
+    }
+
+    /// Sets when it is forgotten: its client has come, left, or it is over.
+    pub fn set_expiry(&mut self, now: Instant) {
+        let stays = self.keep.max(self.owner.may_return);
+        let runs_on = self.keep.is_some() && !self.is_over();
+        self.expires = match stays {
+            _ if self.owner.connection.is_some() || runs_on => None,
+            stays => Some(now + stays.unwrap_or_default()),
+        };
+    }
+}

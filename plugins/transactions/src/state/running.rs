@@ -1,0 +1,281 @@
+//! A transaction that runs: which value has which id, what its calls are, and how they ended.
+
+use std::collections::{BTreeSet, HashMap};
+
+use farcall_base::{DataId, Error, ErrorKind, TransactionId};
+use farcall_graph::{
+    Argument as Given, CallNumber, Costs, DataNumber, Ended, Origin, Place, Plan, ServerNumber,
+    Transaction,
+};
+use farcall_idl::data::DataKind;
+use farcall_idl::interface::Parameter;
+use farcall_wire::{Argument, Failure, InlineBytes, Open};
+
+use super::Ids;
+
+/// Seconds that a call takes whose routine has not returned yet.
+const UNKNOWN_S: f64 = 0.01;
+
+/// A call that is open for the graph, and waits for numbers that other calls make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delayed {
+    /// Which.
+    pub call: CallNumber,
+    /// How often it was opened before.
+    pub attempt: u32,
+}
+
+/// How long calls of one routine took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Took {
+    runs: u32,
+    seconds: f64,
+}
+
+impl Took {
+    fn mean(&self) -> f64 {
+        if self.runs == 0 { UNKNOWN_S } else { self.seconds / f64::from(self.runs) }
+    }
+
+    /// One more took so long.
+    pub fn add(&mut self, seconds: f64) {
+        self.runs = self.runs.saturating_add(1);
+        self.seconds += seconds;
+    }
+}
+
+/// A transaction that runs.
+pub struct Running {
+    /// What its numbers mean.
+    pub plan: Plan,
+    /// Which call is to be opened next.
+    pub transaction: Transaction,
+    /// Its ids.
+    pub ids: Ids,
+    /// Ids under which the client wants results.
+    pub wanted: HashMap<DataNumber, DataId>,
+    /// Ids that values have at the server.
+    pub places: HashMap<DataNumber, DataId>,
+    /// Numbers that calls have made: they travel inside the calls that use them.
+    pub numbers: HashMap<DataNumber, InlineBytes>,
+    /// Calls that wait for such numbers.
+    pub delayed: Vec<Delayed>,
+    /// How long calls took, by routine.
+    pub took: Vec<Took>,
+    /// Why calls failed, as the server said it.
+    pub failures: HashMap<CallNumber, Failure>,
+    /// Calls that have returned, and those that failed or did not run.
+    pub returned: BTreeSet<CallNumber>,
+    failed: BTreeSet<CallNumber>,
+    /// Data that is to be deleted.
+    pub unneeded: Vec<DataId>,
+    /// Numbers that were put at the server so far.
+    pub puts: u32,
+}
+
+impl Running {
+    /// It begins.
+    pub fn new(id: TransactionId, plan: Plan, transaction: Transaction) -> Running {
+        let message = plan.message();
+        let named = message.results.iter().filter_map(|result| {
+            Some((plan.result(CallNumber(result.call), result.slot)?, result.name))
+        });
+        let inputs = (0..message.inputs.len() as u32).map(DataNumber);
+        let places = inputs.filter_map(|data| Some((data, plan.input_name(data)?)));
+        Running {
+            wanted: named.collect(),
+            places: places.collect(),
+            took: vec![Took::default(); message.routines.len()],
+            transaction,
+            ids: Ids(id),
+            numbers: HashMap::new(),
+            delayed: Vec::new(),
+            failures: HashMap::new(),
+            returned: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            unneeded: Vec::new(),
+            puts: 0,
+            plan,
+        }
+    }
+
+    /// The parameter that makes a value; `None` for an input.
+    pub fn maker(&self, data: DataNumber) -> Option<&Parameter> {
+        match self.plan.origin(data) {
+            Origin::Input(_) => None,
+            Origin::Result(call, slot) => {
+                self.plan.interface(call).parameters.get(usize::from(slot))
+            }
+        }
+    }
+
+    /// Inputs that calls take as numbers.
+    pub fn inputs_as_numbers(&self) -> BTreeSet<DataNumber> {
+        let calls = self.plan.message().calls.iter().zip(0..);
+        let pairs = calls.flat_map(|(call, number)| {
+            let parameters = &self.plan.interface(CallNumber(number)).parameters;
+            call.arguments.iter().zip(parameters)
+        });
+        let named = pairs.filter_map(|(argument, parameter)| match argument {
+            Given::Input(number) if parameter.is_plain_scalar() => Some(DataNumber(*number)),
+            _ => None,
+        });
+        named.collect()
+    }
+
+    /// A call is opened: what it makes has new ids, but for what the client wants. The call itself, or
+    /// nothing while it waits for numbers.
+    pub fn open(&mut self, call: CallNumber, attempt: u32) -> Option<Box<Open>> {
+        for data in self.transaction.graph().call(call).makes.clone() {
+            let id = self.wanted.get(&data).copied();
+            self.places.insert(data, id.unwrap_or_else(|| self.ids.data(data, attempt)));
+        }
+        let open = self.message(call, attempt);
+        if open.is_none() {
+            self.delayed.push(Delayed { call, attempt });
+        }
+        open
+    }
+
+    /// Calls that waited for numbers, and need not any more.
+    pub fn ready(&mut self) -> Vec<(Delayed, Box<Open>)> {
+        let waiting = std::mem::take(&mut self.delayed);
+        let mut ready = Vec::new();
+        for one in waiting {
+            match self.message(one.call, one.attempt) {
+                Some(open) => ready.push((one, open)),
+                None => self.delayed.push(one),
+            }
+        }
+        ready
+    }
+
+    fn message(&self, call: CallNumber, attempt: u32) -> Option<Box<Open>> {
+        let given = &self.plan.message().calls[call.0 as usize].arguments;
+        let parameters = &self.plan.interface(call).parameters;
+        let arguments = given.iter().zip(parameters);
+        let arguments = arguments.map(|(one, parameter)| self.argument(one, parameter));
+        let wanted = parameters.iter().zip(0..).map(|(parameter, slot)| {
+            match self.plan.result(call, slot).filter(|_| parameter.mode.is_output()) {
+                None => Argument::Absent,
+                Some(_) if parameter.is_plain_scalar() => Argument::Blocks(None),
+                Some(data) => Argument::Data(self.place(data)),
+            }
+        });
+        let routine = self.plan.routine(call);
+        let (name, contract) = (routine.name.clone(), routine.contract);
+        let arguments = arguments.collect::<Option<_>>()?;
+        let mut open = Open::new(self.ids.call(call, attempt), name, contract, arguments);
+        open.wanted = Some(wanted.collect());
+        Some(Box::new(open))
+    }
+
+    fn argument(&self, given: &Given, parameter: &Parameter) -> Option<Argument> {
+        let data = match given {
+            Given::Absent => return Some(Argument::Absent),
+            Given::Null => return Some(Argument::Null),
+            Given::Inline(bytes) => return Some(Argument::Inline(bytes.as_slice().into())),
+            Given::Input(_) | Given::Result(..) => self.plan.argument(given)?,
+        };
+        if parameter.is_plain_scalar() {
+            return self.numbers.get(&data).cloned().map(Argument::Inline);
+        }
+        Some(Argument::Data(self.place(data)))
+    }
+
+    fn place(&self, data: DataNumber) -> DataId {
+        // What has none was never made: the server says that it is not there.
+        self.places.get(&data).copied().unwrap_or_else(|| self.ids.data(data, u32::MAX))
+    }
+
+    /// A number that the client wants, as a call that puts it at the server.
+    pub fn put(&mut self, data: DataNumber) -> Option<Box<Open>> {
+        let id = self.wanted.get(&data).copied()?;
+        let bytes = self.numbers.get(&data)?.clone();
+        let kind = self.kind(data)?;
+        self.puts += 1;
+        let one = Argument::Inline(1i64.to_ne_bytes().as_slice().into());
+        let call = self.ids.put(data, self.puts);
+        let contract = farcall_idl::encode::contract_hash(&kind.interface());
+        let arguments = vec![one, Argument::Inline(bytes)];
+        let mut open = Open::new(call, kind.to_string(), contract, arguments);
+        open.wanted = Some(vec![Argument::Absent, Argument::Data(id)]);
+        Some(Box::new(open))
+    }
+
+    /// What a result consists of: a number is an array of one.
+    pub fn kind(&self, data: DataNumber) -> Option<DataKind> {
+        let parameter = self.maker(data)?;
+        kind_of(parameter)
+    }
+
+    /// A call has ended; it may be told of again.
+    pub fn note(&mut self, call: CallNumber, outcome: &Ended) {
+        if matches!(outcome, Ended::Returned(_)) {
+            self.returned.insert(call);
+        } else {
+            self.returned.remove(&call);
+            self.failed.insert(call);
+        }
+    }
+
+    /// Calls that failed, or did not run.
+    pub fn failed_calls(&self) -> impl Iterator<Item = CallNumber> {
+        self.failed.iter().copied()
+    }
+
+    /// How many these are.
+    pub fn failed(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Why a call failed, or did not run.
+    pub fn failure_of(&self, call: CallNumber) -> Failure {
+        let name = |call: CallNumber| self.plan.routine(call).name.as_str();
+        let error = match self.transaction.outcome(call) {
+            Some(Ended::Failed(failure)) => match self.failures.get(&call) {
+                Some(said) => Error::from(said.clone()),
+                None => Error::new(failure.kind, "run a transaction", failure.message.clone()),
+            },
+            Some(Ended::NotRun(first)) => {
+                let why = Error::from(self.failure_of(*first));
+                let message = format!(
+                    "it was not run, since call {} ({}) did not return: {}",
+                    first.0,
+                    name(*first),
+                    why.message()
+                );
+                Error::new(why.kind(), "run a transaction", message)
+            }
+            _ => Error::new(ErrorKind::Internal, "run a transaction", "it did not fail"),
+        };
+        Failure::from(&error.with("call of the transaction", call.0).with("routine", name(call)))
+    }
+}
+
+/// What a result of a parameter consists of: a number is an array of one.
+pub fn kind_of(parameter: &Parameter) -> Option<DataKind> {
+    match parameter.is_plain_scalar() {
+        true => DataKind::new(parameter.element, 1, farcall_idl::interface::Order::Row),
+        false => DataKind::of_parameter(parameter),
+    }
+}
+
+/// What is predicted of the calls of a transaction.
+pub struct Learned<'a> {
+    /// What its numbers mean.
+    pub plan: &'a Plan,
+    /// How long calls took, by routine.
+    pub took: &'a [Took],
+}
+
+impl Costs for Learned<'_> {
+    fn run_s(&self, call: CallNumber, _: ServerNumber) -> Option<f64> {
+        let routine = self.plan.message().calls[call.0 as usize].routine;
+        Some(self.took.get(routine as usize).map_or(UNKNOWN_S, Took::mean))
+    }
+
+    fn move_s(&self, _: Place, _: ServerNumber, _: u64) -> f64 {
+        0.0
+    }
+}

@@ -1,0 +1,312 @@
+//! A transaction begins: its graph is checked as a whole, with the interfaces and the inputs that the
+//! server has, before anything runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Instant, Result};
+use farcall_graph::{Message, Place, Plan, RoutineName, ServerNumber, Transaction};
+use farcall_idl::data::DataKind;
+use farcall_idl::decode::decode_interface;
+use farcall_idl::interface::Interface;
+use farcall_services::transactions::Asker;
+use farcall_wire::{
+    DATA, DATA_SHOWN_MAX, DataState, DataStatus, Promise, Reply, Request, TransactionBegin,
+};
+
+use crate::state::{
+    Action, Beginning, Entry, Owner, Phase, QuestionNumber, Running, State, Tag, TransactionNumber,
+    kind_of,
+};
+
+/// Routines of one transaction.
+const ROUTINES_MAX: usize = 1000;
+/// Of transactions and their calls, one user has at most one part of so many.
+const SHARE: usize = 2;
+/// Promises in one request.
+const PROMISES_MAX: usize = 10_000;
+/// Seconds that a call and a byte take, as far as the order of calls depends on it at first.
+const RUN_S: f64 = 0.01;
+const BYTE_S: f64 = 1e-9;
+/// The server of this node.
+pub(super) const HERE: ServerNumber = ServerNumber(0);
+
+impl State {
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        question: QuestionNumber,
+        asker: Asker,
+        begin: TransactionBegin,
+    ) -> Result<()> {
+        if self.has(&begin.id) {
+            return Err(refused("the id is that of another transaction")
+                .with("transaction", begin.id)
+                .fix("give each transaction an id of its own: sixteen random bytes"));
+        }
+        let keep = begin.keep_us.map(Duration::from_micros);
+        self.check_keep(keep)?;
+        let message = Message::decode(&begin.graph)?;
+        self.check_room(&asker.principal, &message)?;
+        let asked = (asker.connection, asker.channel);
+        let beginning = Beginning {
+            question,
+            interfaces: vec![None; message.routines.len()],
+            inputs: BTreeMap::new(),
+            unanswered: 0,
+            plan: None,
+            message,
+        };
+        let owner =
+            Owner { connection: Some(asker.connection), client: asker.client, may_return: None };
+        let number = self.enter(Entry {
+            id: begin.id,
+            principal: asker.principal,
+            owner,
+            keep,
+            began: now,
+            expires: None,
+            due: None,
+            awaiting: Vec::new(),
+            phase: Phase::Beginning(Box::new(beginning)),
+        });
+        self.out.push_back(Action::Connect(number, asked));
+        Ok(())
+    }
+
+    fn check_keep(&self, keep: Option<Duration>) -> Result<()> {
+        let most = Duration::from_millis(self.settings.keep_ms_max);
+        match keep.filter(|keep| *keep > most) {
+            None => Ok(()),
+            Some(keep) => {
+                let message = "the server does not keep transactions for that long";
+                Err(Error::new(ErrorKind::LimitExceeded, "take a transaction", message)
+                    .with("keep", format!("{keep:?}"))
+                    .with("keep_ms_max", self.settings.keep_ms_max)
+                    .fix("keep it for a shorter time, or raise the limit in farcall.toml"))
+            }
+        }
+    }
+
+    /// Whether there is room for one more transaction of this principal's.
+    fn check_room(&self, principal: &str, message: &Message) -> Result<()> {
+        let count = |mine: bool| {
+            let counted = self.entries().filter(|(_, entry)| !mine || entry.principal == principal);
+            counted.fold((1, message.calls.len()), |(transactions, calls), (_, entry)| {
+                (transactions + 1, calls + entry.calls())
+            })
+        };
+        let full = |message: &'static str, name: &'static str, most: usize| {
+            Err(Error::new(ErrorKind::LimitExceeded, "take a transaction", message)
+                .with(name, most)
+                .fix(
+                    "end transactions that you do not need (`farcall transactions`), wait until \
+                    others are over, or raise the limit in farcall.toml",
+                )
+                .retryable())
+        };
+        let settings = &self.settings;
+        for (is_own, share) in [(false, 1), (true, SHARE)] {
+            let (transactions, calls) = count(is_own);
+            if transactions > (settings.transactions_max / share).max(1) {
+                let most = settings.transactions_max;
+                return full("the server has too many transactions", "transactions_max", most);
+            }
+            if calls > (settings.calls_max / share).max(1) {
+                let most = settings.calls_max;
+                return full("the server's transactions have too many calls", "calls_max", most);
+            }
+        }
+        if message.routines.len() > ROUTINES_MAX {
+            let most = ROUTINES_MAX;
+            return full("the transaction has too many routines", "routines of one", most);
+        }
+        Ok(())
+    }
+
+    /// The plugin is connected for a transaction: the server is asked for what the graph is checked
+    /// with.
+    pub fn handle_connected(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        features: &[String],
+    ) {
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        if !features.iter().any(|feature| feature == DATA) {
+            let error = Error::internal("run a transaction", "the server keeps no data");
+            return self.end(number, &error);
+        }
+        let message = &beginning.message;
+        for (routine, index) in message.routines.iter().zip(0..) {
+            let request = Request::Interface(routine.name.clone());
+            out.push_back(Action::Ask(number, Tag::Interface(index), request));
+            beginning.unanswered += 1;
+        }
+        for some in message.inputs.chunks(DATA_SHOWN_MAX) {
+            let ids = some.iter().map(|input| input.name).collect();
+            out.push_back(Action::Ask(number, Tag::Inputs, Request::Data(ids)));
+            beginning.unanswered += 1;
+        }
+        self.check_when_complete(now, number);
+    }
+
+    /// The server answered.
+    pub fn handle_reply(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        tag: Tag,
+        reply: Reply,
+    ) {
+        let Some(entry) = self.entry_mut(number) else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        let taken = match (tag, reply) {
+            (_, Reply::Failed(failure)) => Err(failure.into()),
+            (Tag::Interface(index), Reply::Interface(reply)) => {
+                let known = beginning.message.routines.get(index as usize);
+                let interface = known.map(|routine| interface_of(routine, &reply)).transpose();
+                interface.map(|interface| {
+                    if let Some(slot) = beginning.interfaces.get_mut(index as usize) {
+                        *slot = interface;
+                    }
+                })
+            }
+            (Tag::Inputs, Reply::Data(list)) => {
+                beginning.inputs.extend(list.into_iter().map(|status| (status.id, status)));
+                Ok(())
+            }
+            (Tag::Promise, Reply::Done) => Ok(()),
+            _ => Err(Error::internal("run a transaction", "the server gave another answer")),
+        };
+        beginning.unanswered = beginning.unanswered.saturating_sub(1);
+        match taken {
+            Ok(()) => self.check_when_complete(now, number),
+            Err(error) => self.end(number, &error),
+        }
+    }
+
+    /// Goes on when no answer is missing.
+    fn check_when_complete(&mut self, now: Instant, number: TransactionNumber) {
+        let limits = self.settings.limits();
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        if beginning.unanswered > 0 {
+            return;
+        }
+        if beginning.plan.is_some() {
+            return self.start(now, number);
+        }
+        let plan = match check(beginning, &limits) {
+            Ok(plan) => plan,
+            Err(error) => return self.end(number, &error),
+        };
+        let promises = promises(&plan);
+        beginning.plan = Some(plan);
+        for some in promises.chunks(PROMISES_MAX) {
+            beginning.unanswered += 1;
+            out.push_back(Action::Ask(number, Tag::Promise, Request::Promise(some.to_vec(), 0)));
+        }
+        if promises.is_empty() {
+            self.start(now, number);
+        }
+    }
+
+    /// Everything is right: it runs.
+    fn start(&mut self, now: Instant, number: TransactionNumber) {
+        let limits = self.settings.limits();
+        let processors = self.processors;
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        let Some(plan) = beginning.plan.take() else { return };
+        out.push_back(Action::Answer(beginning.question, Ok(Reply::Done)));
+        let graph = plan.graph().clone();
+        let move_s = |bytes: u64| bytes as f64 * BYTE_S;
+        let mut transaction = Transaction::new(now, graph, limits, |_| RUN_S, move_s);
+        transaction.handle_server(now, HERE, processors);
+        for data in (0..plan.message().inputs.len() as u32).map(farcall_graph::DataNumber) {
+            transaction.handle_there(now, data, Place::Server(HERE));
+        }
+        // The client sent its inputs to the server: nothing more comes from it.
+        transaction.handle_client_left(now);
+        let running = Running::new(entry.id, plan, transaction);
+        for data in running.inputs_as_numbers() {
+            if let Some(id) = running.places.get(&data) {
+                out.push_back(Action::Fetch(number, Tag::Number(data), *id));
+            }
+        }
+        entry.phase = Phase::Running(Box::new(running));
+        self.pump(now, number);
+    }
+}
+
+fn check(beginning: &mut Beginning, limits: &farcall_graph::Limits) -> Result<Plan> {
+    let message = std::mem::take(&mut beginning.message);
+    for (input, number) in message.inputs.iter().zip(0u32..) {
+        let status = beginning.inputs.get(&input.name).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "take a transaction", "an input is not at the server")
+                .fix("put it there first; it may be deleted, or its lease is over")
+        });
+        let checked = status.and_then(|status| check_input(input, status));
+        checked.map_err(|error| error.with("input", number).with("data", input.name))?;
+    }
+    let told = message.routines.iter().zip(&beginning.interfaces);
+    let known = told.filter_map(|(routine, told)| Some((routine.name.clone(), told.clone()?)));
+    let known: BTreeMap<String, Arc<Interface>> = known.collect();
+    let find = |routine: &RoutineName| {
+        known.get(&routine.name).cloned().ok_or_else(|| {
+            Error::internal("take a transaction", "the server did not tell an interface")
+        })
+    };
+    Plan::new(message, limits, &find)
+}
+
+/// Whether an input is what the client says of it, as far as that is known.
+fn check_input(input: &farcall_graph::Input, status: &DataStatus) -> Result<()> {
+    if let (DataState::Failed, Some(failure)) = (status.state, &status.failure) {
+        return Err(failure.clone().into());
+    }
+    let kind = |text: &str| DataKind::of_routine(text).map(|kind| (kind.element, kind.rank));
+    let is_other = kind(&input.kind) != kind(&status.kind);
+    let has_others = status.state == DataState::There && status.extents != input.extents;
+    if !is_other && !has_others {
+        return Ok(());
+    }
+    let shown = |kind: &str, extents: &[u64]| format!("{kind} {extents:?}");
+    Err(refused("an input has another type or size than the transaction says")
+        .with("there", shown(&status.kind, &status.extents))
+        .with("said", shown(&input.kind, &input.extents))
+        .fix("name the type and the extents that the data has"))
+}
+
+/// The interface that the server told, if it is the one that the client called with.
+fn interface_of(
+    routine: &RoutineName,
+    reply: &farcall_wire::InterfaceReply,
+) -> Result<Arc<Interface>> {
+    if reply.contract != routine.contract {
+        let message = "the routine's interface is another one now";
+        return Err(Error::new(ErrorKind::InterfaceChanged, "take a transaction", message)
+            .with("routine", &routine.name)
+            .fix("fetch the interface again, and write the transaction anew")
+            .retryable());
+    }
+    decode_interface(&reply.interface).map(Arc::new)
+}
+
+/// The results that the client wants, which are its own from now on.
+fn promises(plan: &Plan) -> Vec<Promise> {
+    let results = plan.message().results.iter();
+    let promise = |result: &farcall_graph::WantedResult| {
+        let interface = plan.interface(farcall_graph::CallNumber(result.call));
+        let kind = kind_of(interface.parameters.get(usize::from(result.slot))?)?;
+        Some(Promise { data: result.name, kind: kind.to_string() })
+    };
+    results.filter_map(promise).collect()
+}
+
+fn refused(message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "take a transaction", message)
+}

@@ -1,0 +1,249 @@
+//! A transaction runs: its graph says what to do, the server how that ended.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use farcall_base::{Error, Instant};
+use farcall_graph::{Action as Deed, CallNumber, DataNumber, Ended, Failure};
+use farcall_wire::{Argument, CallResult, Request};
+
+use super::ask::over;
+use super::begin::HERE;
+use crate::state::{Action, Learned, Running, State, Tag, TransactionNumber};
+
+/// Data that is deleted by one request.
+const DELETED_MAX: usize = 10_000;
+
+impl State {
+    /// Does what the graph of a transaction says, until that has nothing more to do.
+    pub(super) fn pump(&mut self, now: Instant, number: TransactionNumber) {
+        let Some((entry, out)) = self.parts(number) else { return };
+        let is_over = match entry.running_mut() {
+            Some(running) => {
+                running.pump(now, number, out);
+                running.transaction.is_over()
+            }
+            None => false,
+        };
+        if is_over {
+            let reply = entry.running().map(over);
+            for question in std::mem::take(&mut entry.awaiting) {
+                out.extend(reply.clone().map(|reply| Action::Answer(question, Ok(reply))));
+            }
+            if entry.expires.is_none() {
+                entry.set_expiry(now);
+            }
+        }
+        self.reschedule(number);
+    }
+
+    /// Runs late calls of a transaction once more.
+    pub(super) fn hurry(&mut self, now: Instant, number: TransactionNumber) {
+        let Some((entry, _)) = self.parts(number) else { return };
+        if let Some(Running { plan, took, transaction, .. }) = entry.running_mut() {
+            transaction.hurry(now, &Learned { plan, took });
+        }
+        self.pump(now, number);
+    }
+
+    /// Something that was opened, or fetched, over the connection of a transaction has ended.
+    pub fn handle_ended(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        tag: Tag,
+        result: CallResult,
+    ) {
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Some(running) = entry.running_mut() else { return };
+        match tag {
+            Tag::Call(call, attempt) => {
+                running.ended(now, number, (call, attempt), result, out);
+            }
+            Tag::Number(data) => running.number_came(now, number, data, result, out),
+            Tag::Put(data) => running.put_ended(number, data, result, out),
+            Tag::Interface(_) | Tag::Inputs | Tag::Promise | Tag::Other => {}
+        }
+        self.pump(now, number);
+    }
+
+    /// The connection of a transaction to the server is lost, and so is all that belongs to it.
+    pub fn handle_lost(&mut self, number: TransactionNumber, error: &Error) {
+        self.end(number, error);
+    }
+}
+
+impl Running {
+    fn pump(&mut self, now: Instant, number: TransactionNumber, out: &mut VecDeque<Action>) {
+        loop {
+            let Running { plan, took, transaction, .. } = self;
+            transaction.place(now, &Learned { plan, took });
+            let Some(first) = self.transaction.poll_action() else { break };
+            self.carry_out(now, number, first, out);
+            while let Some(deed) = self.transaction.poll_action() {
+                self.carry_out(now, number, deed, out);
+            }
+        }
+        for some in std::mem::take(&mut self.unneeded).chunks(DELETED_MAX) {
+            let request = Request::DeleteData(some.to_vec());
+            out.push_back(Action::Ask(number, Tag::Other, request));
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        deed: Deed,
+        out: &mut VecDeque<Action>,
+    ) {
+        match deed {
+            Deed::Open { call, attempt, .. } => {
+                if let Some(open) = self.open(call, attempt) {
+                    out.push_back(Action::Open(number, Tag::Call(call, attempt), open));
+                }
+            }
+            Deed::Cancel { call, attempt, server } => {
+                let before = self.delayed.len();
+                self.delayed.retain(|one| (one.call, one.attempt) != (call, attempt));
+                if self.delayed.len() < before {
+                    // The server has never heard of it.
+                    let failure = not_begun();
+                    return self.transaction.handle_failed(now, call, server, attempt, failure);
+                }
+                out.push_back(Action::Cancel(number, call, attempt));
+            }
+            Deed::Delete { data, .. } => {
+                let is_number = self.numbers.remove(&data).is_some();
+                let place = self.places.get(&data).filter(|_| !is_number);
+                self.unneeded.extend(place);
+            }
+            // There is one server: what is not there, nobody else has.
+            Deed::Move { data, to, .. } | Deed::Send { data, to } => {
+                self.transaction.handle_not_moved(now, data, to);
+            }
+            Deed::TakeUp { .. } => {}
+            Deed::Ended { call, outcome } => {
+                self.note(call, &outcome);
+                if !matches!(outcome, Ended::Returned(_)) {
+                    self.break_promises(number, call, out);
+                }
+            }
+        }
+    }
+
+    /// Results that the client wants of a call will never be there.
+    fn break_promises(
+        &mut self,
+        number: TransactionNumber,
+        call: CallNumber,
+        out: &mut VecDeque<Action>,
+    ) {
+        let made = &self.transaction.graph().call(call).makes;
+        let ids: Vec<_> = made.iter().filter_map(|data| self.wanted.get(data).copied()).collect();
+        if !ids.is_empty() {
+            let request = Request::Break(ids, self.failure_of(call));
+            out.push_back(Action::Ask(number, Tag::Other, request));
+        }
+    }
+
+    /// A call has ended.
+    fn ended(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        (call, attempt): (CallNumber, u32),
+        result: CallResult,
+        out: &mut VecDeque<Action>,
+    ) {
+        let times = result.times;
+        let ran = Duration::from_nanos(times.finished_ns.saturating_sub(times.started_ns));
+        if times.started_ns > 0 {
+            let begun = Instant(now.0.saturating_sub(ran.as_nanos() as u64));
+            self.transaction.handle_begun(begun, call, HERE, attempt);
+        }
+        let Some(failure) = result.failure else {
+            let routine = self.plan.message().calls[call.0 as usize].routine;
+            if let Some(took) = self.took.get_mut(routine as usize) {
+                took.add(ran.as_secs_f64());
+            }
+            self.keep_numbers(number, call, &result.results, out);
+            return self.transaction.handle_returned(now, call, HERE, attempt);
+        };
+        // What it was to make has failed there, but for what is promised.
+        let made = self.transaction.graph().call(call).makes.iter();
+        let unwanted = made.filter(|data| !self.wanted.contains_key(data));
+        let ids = unwanted.map(|data| self.ids.data(*data, attempt));
+        self.unneeded.extend(ids.collect::<Vec<_>>());
+        let error = Error::from(failure.clone());
+        let has_run = !failure.retryable;
+        let why = Failure { kind: error.kind(), message: error.message().to_owned(), has_run };
+        self.failures.insert(call, failure);
+        self.transaction.handle_failed(now, call, HERE, attempt, why);
+    }
+
+    /// Numbers that a call has made travel inside the calls that use them; those that the client wants
+    /// are put at the server.
+    fn keep_numbers(
+        &mut self,
+        number: TransactionNumber,
+        call: CallNumber,
+        results: &[Argument],
+        out: &mut VecDeque<Action>,
+    ) {
+        for (result, slot) in results.iter().zip(0..) {
+            let Argument::Inline(bytes) = result else { continue };
+            let Some(data) = self.plan.result(call, slot) else { continue };
+            self.numbers.insert(data, bytes.clone());
+            if let Some(open) = self.put(data) {
+                out.push_back(Action::Open(number, Tag::Put(data), open));
+            }
+        }
+        self.open_delayed(number, out);
+    }
+
+    fn open_delayed(&mut self, number: TransactionNumber, out: &mut VecDeque<Action>) {
+        if self.delayed.is_empty() {
+            return;
+        }
+        for (one, open) in self.ready() {
+            out.push_back(Action::Open(number, Tag::Call(one.call, one.attempt), open));
+        }
+    }
+
+    /// An input that is a number has come, or cannot.
+    fn number_came(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        data: DataNumber,
+        mut result: CallResult,
+        out: &mut VecDeque<Action>,
+    ) {
+        let value = result.results.pop();
+        let (None, Some(Argument::Inline(bytes))) = (&result.failure, value) else {
+            self.transaction.handle_gone(now, data, farcall_graph::Place::Server(HERE));
+            return;
+        };
+        self.numbers.insert(data, bytes);
+        self.open_delayed(number, out);
+    }
+
+    /// A number was put at the server for the client, or could not be.
+    fn put_ended(
+        &mut self,
+        number: TransactionNumber,
+        data: DataNumber,
+        result: CallResult,
+        out: &mut VecDeque<Action>,
+    ) {
+        if let (Some(failure), Some(id)) = (result.failure, self.wanted.get(&data)) {
+            out.push_back(Action::Ask(number, Tag::Other, Request::Break(vec![*id], failure)));
+        }
+    }
+}
+
+fn not_begun() -> Failure {
+    let kind = farcall_base::ErrorKind::Cancelled;
+    Failure { kind, message: "it was cancelled".to_owned(), has_run: false }
+}
