@@ -54,6 +54,7 @@ mod resident;
 mod rights;
 mod roles;
 mod ssh;
+mod transactions;
 mod trouble;
 mod watch;
 mod zygotes;

@@ -56,7 +56,9 @@ pub struct Running {
     pub wanted: HashMap<DataNumber, DataId>,
     /// Ids that values have at the server.
     pub places: HashMap<DataNumber, DataId>,
-    /// Numbers that calls have made: they travel inside the calls that use them.
+    /// Values that are numbers to whoever makes or uses them.
+    as_numbers: BTreeSet<DataNumber>,
+    /// Those that are known: they travel inside the calls that use them.
     pub numbers: HashMap<DataNumber, InlineBytes>,
     /// Calls that wait for such numbers.
     pub delayed: Vec<Delayed>,
@@ -80,6 +82,7 @@ impl Running {
         let named = message.results.iter().filter_map(|result| {
             Some((plan.result(CallNumber(result.call), result.slot)?, result.name))
         });
+        let as_numbers = used_as_numbers(&plan);
         let inputs = (0..message.inputs.len() as u32).map(DataNumber);
         let places = inputs.filter_map(|data| Some((data, plan.input_name(data)?)));
         Running {
@@ -88,6 +91,7 @@ impl Running {
             took: vec![Took::default(); message.routines.len()],
             transaction,
             ids: Ids(id),
+            as_numbers,
             numbers: HashMap::new(),
             delayed: Vec::new(),
             failures: HashMap::new(),
@@ -99,28 +103,10 @@ impl Running {
         }
     }
 
-    /// The parameter that makes a value; `None` for an input.
-    pub fn maker(&self, data: DataNumber) -> Option<&Parameter> {
-        match self.plan.origin(data) {
-            Origin::Input(_) => None,
-            Origin::Result(call, slot) => {
-                self.plan.interface(call).parameters.get(usize::from(slot))
-            }
-        }
-    }
-
     /// Inputs that calls take as numbers.
-    pub fn inputs_as_numbers(&self) -> BTreeSet<DataNumber> {
-        let calls = self.plan.message().calls.iter().zip(0..);
-        let pairs = calls.flat_map(|(call, number)| {
-            let parameters = &self.plan.interface(CallNumber(number)).parameters;
-            call.arguments.iter().zip(parameters)
-        });
-        let named = pairs.filter_map(|(argument, parameter)| match argument {
-            Given::Input(number) if parameter.is_plain_scalar() => Some(DataNumber(*number)),
-            _ => None,
-        });
-        named.collect()
+    pub fn inputs_as_numbers(&self) -> impl Iterator<Item = (DataNumber, DataId)> {
+        let named = self.as_numbers.iter().map(|data| (*data, self.plan.input_name(*data)));
+        named.filter_map(|(data, id)| Some((data, id?)))
     }
 
     /// A call is opened: what it makes has new ids, but for what the client wants. The call itself, or
@@ -153,12 +139,11 @@ impl Running {
     fn message(&self, call: CallNumber, attempt: u32) -> Option<Box<Open>> {
         let given = &self.plan.message().calls[call.0 as usize].arguments;
         let parameters = &self.plan.interface(call).parameters;
-        let arguments = given.iter().zip(parameters);
-        let arguments = arguments.map(|(one, parameter)| self.argument(one, parameter));
+        let arguments = given.iter().map(|one| self.argument(one));
         let wanted = parameters.iter().zip(0..).map(|(parameter, slot)| {
             match self.plan.result(call, slot).filter(|_| parameter.mode.is_output()) {
                 None => Argument::Absent,
-                Some(_) if parameter.is_plain_scalar() => Argument::Blocks(None),
+                Some(data) if self.as_numbers.contains(&data) => Argument::Blocks(None),
                 Some(data) => Argument::Data(self.place(data)),
             }
         });
@@ -170,14 +155,14 @@ impl Running {
         Some(Box::new(open))
     }
 
-    fn argument(&self, given: &Given, parameter: &Parameter) -> Option<Argument> {
+    fn argument(&self, given: &Given) -> Option<Argument> {
         let data = match given {
             Given::Absent => return Some(Argument::Absent),
             Given::Null => return Some(Argument::Null),
             Given::Inline(bytes) => return Some(Argument::Inline(bytes.as_slice().into())),
             Given::Input(_) | Given::Result(..) => self.plan.argument(given)?,
         };
-        if parameter.is_plain_scalar() {
+        if self.as_numbers.contains(&data) {
             return self.numbers.get(&data).cloned().map(Argument::Inline);
         }
         Some(Argument::Data(self.place(data)))
@@ -205,8 +190,8 @@ impl Running {
 
     /// What a result consists of: a number is an array of one.
     pub fn kind(&self, data: DataNumber) -> Option<DataKind> {
-        let parameter = self.maker(data)?;
-        kind_of(parameter)
+        let Origin::Result(call, slot) = self.plan.origin(data) else { return None };
+        kind_of(self.plan.interface(call).parameters.get(usize::from(slot))?)
     }
 
     /// A call has ended; it may be told of again.
@@ -251,6 +236,22 @@ impl Running {
         };
         Failure::from(&error.with("call of the transaction", call.0).with("routine", name(call)))
     }
+}
+
+/// Values that a call makes, or takes, as a number. Sizes may follow from them, so they travel inside
+/// the calls that use them.
+fn used_as_numbers(plan: &Plan) -> BTreeSet<DataNumber> {
+    let mut found = BTreeSet::new();
+    for (call, number) in plan.message().calls.iter().zip(0..) {
+        let number = CallNumber(number);
+        let parameters = plan.interface(number).parameters.iter().zip(&call.arguments).zip(0..);
+        let numbers = parameters.filter(|((parameter, _), _)| parameter.is_plain_scalar());
+        for ((_, argument), slot) in numbers {
+            found.extend(plan.argument(argument));
+            found.extend(plan.result(number, slot));
+        }
+    }
+    found
 }
 
 /// What a result of a parameter consists of: a number is an array of one.

@@ -232,10 +232,8 @@ impl State {
         // The client sent its inputs to the server: nothing more comes from it.
         transaction.handle_client_left(now);
         let running = Running::new(entry.id, plan, transaction);
-        for data in running.inputs_as_numbers() {
-            if let Some(id) = running.places.get(&data) {
-                out.push_back(Action::Fetch(number, Tag::Number(data), *id));
-            }
+        for (data, id) in running.inputs_as_numbers() {
+            out.push_back(Action::Fetch(number, Tag::Number(data), id));
         }
         entry.phase = Phase::Running(Box::new(running));
         self.pump(now, number);
