@@ -1,24 +1,30 @@
-//! One connection that a plugin made, as a client: it greets, asks and opens calls, and carries no
-//! arrays: those of its calls are data, which stay where they are.
+//! One connection that a plugin made, as a client: it greets, asks and opens calls. Arrays of calls
+//! are data, which stay where they are; what travels is data that is fetched from one server and put
+//! at another.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use farcall_base::{ChannelId, DataId, Error, ErrorKind, Result};
-use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_base::{Bytes, CallId, ChannelId, DataId, Error, ErrorKind, Result};
+use farcall_call::{Connection, Event, Place, Setup, Transmit};
 use farcall_wire::{
-    ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, Open, Reply, Request, Resume, Role,
+    Argument, ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, InlineBytes, Open, Reply,
+    Request, Resume, Role,
 };
 use rustix::event::{PollFd, PollFlags};
 
-use crate::memory::Space;
+use crate::memory::{Block, HeapRegion, Region, Space};
 use crate::stream::ByteStream;
-use crate::{Control, FrameHandler, Link, QUEUE_BYTES, Received};
+use crate::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
 
 /// Bytes taken before others have their turn.
 const RECEIVE_BUDGET: usize = 1 << 20;
 /// The longest answer: all that a server publishes.
 const ANSWER_BYTES_MAX: u32 = 16 << 20;
+
+/// Bytes of a number, and of anything that is taken for one.
+const SMALL_BYTES: usize = 16;
 
 /// What came over a connection.
 pub enum LineEvent {
@@ -28,18 +34,70 @@ pub enum LineEvent {
     Reply(ChannelId, Reply),
     /// The call on this channel has ended.
     Ended(ChannelId, Box<CallResult>),
+    /// The data that was fetched on this channel is here.
+    Fetched(ChannelId, FetchedData),
+}
+
+/// Data that has been fetched.
+#[derive(Clone)]
+pub struct FetchedData {
+    /// The routine that takes such data: `data:double:2:row`.
+    pub kind: String,
+    /// Hash of its contract.
+    pub contract: [u8; 32],
+    /// Its extents, as that routine takes them.
+    pub extents: Vec<Argument>,
+    /// Its elements, one behind the other.
+    pub elements: Arc<dyn Region>,
+    /// How many bytes these are.
+    pub bytes: u64,
+}
+
+impl FetchedData {
+    /// Its elements, if they are few.
+    ///
+    /// # Errors
+    /// `Internal` where they are gone.
+    pub fn small(&self) -> Result<InlineBytes> {
+        let size = usize::try_from(self.bytes).unwrap_or(usize::MAX).min(SMALL_BYTES);
+        Ok(Block::of(&self.elements, 0, size)?.bytes().into())
+    }
+}
+
+/// What is known of data that is being fetched.
+#[derive(Default)]
+struct Fetching {
+    told: Option<Box<Resume>>,
+    elements: Option<(Arc<dyn Region>, u64)>,
 }
 
 /// A connection.
 pub struct Line {
     link: Link,
+    end: End,
+}
+
+/// Our end of it.
+struct End {
     connection: Connection,
+    fetching: BTreeMap<ChannelId, Fetching>,
+    /// Arrays that are being put, by the channels of their calls.
+    putting: BTreeMap<ChannelId, Arc<dyn Region>>,
     events: Vec<LineEvent>,
 }
 
 impl Line {
     /// Greets over a stream, with these features.
     pub fn new(stream: Box<dyn ByteStream>, features: &[&str]) -> Line {
+        Line::speaking_for(stream, features, None)
+    }
+
+    /// The same for a user whom the other end believes this server to speak for.
+    pub fn speaking_for(
+        stream: Box<dyn ByteStream>,
+        features: &[&str],
+        principal: Option<String>,
+    ) -> Line {
         let hello = Hello {
             role: Role::Client,
             byte_order: ByteOrder::NATIVE,
@@ -47,14 +105,20 @@ impl Line {
             features: features.iter().map(|feature| (*feature).to_owned()).collect(),
             limits: HelloLimits { control_bytes_max: ANSWER_BYTES_MAX, ..HelloLimits::default() },
             host: String::new(),
-            principal: None,
+            principal,
             token: None,
             attributes: Vec::new(),
         };
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
         let link = Link::new(stream, control_bytes_max, data_bytes_max);
-        Line { link, connection, events: Vec::new() }
+        let end = End {
+            connection,
+            fetching: BTreeMap::new(),
+            putting: BTreeMap::new(),
+            events: Vec::new(),
+        };
+        Line { link, end }
     }
 
     /// Waits for it, too.
@@ -74,7 +138,7 @@ impl Line {
     /// # Errors
     /// It takes no more, or the connection is lost.
     pub fn ask(&mut self, request: &Request) -> Result<ChannelId> {
-        let channel = self.connection.request(request)?;
+        let channel = self.end.connection.request(request)?;
         self.send()?;
         Ok(channel)
     }
@@ -84,25 +148,47 @@ impl Line {
     /// # Errors
     /// As for [`Line::ask`].
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
-        self.connection.open(open)
+        self.end.connection.open(open)
     }
 
-    /// Has data sent, which must be so short that it comes inside the answer. As [`Line::open`].
+    /// Has data sent. As [`Line::open`].
     ///
     /// # Errors
     /// As for [`Line::ask`].
     pub fn fetch(&mut self, data: DataId) -> Result<ChannelId> {
-        self.connection.resume(&Resume::new(data.as_call()))
+        let resume = Resume { describe: Some(true), ..Resume::new(data.as_call()) };
+        let channel = self.end.connection.resume(&resume)?;
+        self.end.fetching.insert(channel, Fetching::default());
+        Ok(channel)
+    }
+
+    /// Puts data there, under an id, by a call with this one. As [`Line::open`].
+    ///
+    /// # Errors
+    /// As for [`Line::ask`].
+    pub fn put(&mut self, call: CallId, id: DataId, data: &FetchedData) -> Result<ChannelId> {
+        let mut arguments = data.extents.clone();
+        let absent = arguments.iter().map(|_| Argument::Absent);
+        let wanted = absent.chain([Argument::Data(id)]).collect();
+        arguments.push(match data.bytes {
+            0 => Argument::Inline(InlineBytes::new()),
+            bytes => Argument::Blocks(Some(bytes)),
+        });
+        let mut open = Open::new(call, data.kind.clone(), data.contract, arguments);
+        open.wanted = Some(wanted);
+        let channel = self.end.connection.open(&open)?;
+        self.end.putting.insert(channel, data.elements.clone());
+        Ok(channel)
     }
 
     /// Has the other end end a call.
     pub fn cancel(&mut self, channel: ChannelId) {
-        self.connection.cancel(channel);
+        self.end.connection.cancel(channel);
     }
 
     /// Leaves in order: what the other end keeps for this connection goes with it.
     pub fn leave(mut self) {
-        self.connection.goodbye(None);
+        self.end.connection.goodbye(None);
         // It may be gone already.
         let _ = self.send();
     }
@@ -112,22 +198,8 @@ impl Line {
     /// # Errors
     /// The connection is lost, or the other end broke a rule.
     pub fn work(&mut self) -> Result<()> {
-        let received = self.link.receive(&mut Receiving(&mut self.connection), RECEIVE_BUDGET)?;
-        while let Some(event) = self.connection.poll_event() {
-            match event {
-                Event::Ready(hello) => self.events.push(LineEvent::Open(hello.features)),
-                Event::Replied(channel, reply) => {
-                    self.events.push(LineEvent::Reply(channel, reply));
-                }
-                Event::Resulted(channel, result) => {
-                    self.events.push(LineEvent::Ended(channel, result));
-                }
-                Event::Left(Some(failure)) => return Err(failure.into()),
-                Event::Left(None) => return Err(closed()),
-                // Nobody calls anything here, and no news of calls are wanted.
-                _ => {}
-            }
-        }
+        let received = self.link.receive(&mut self.end, RECEIVE_BUDGET)?;
+        self.end.take_news()?;
         self.send()?;
         match received {
             Received::Closed => Err(closed()),
@@ -136,42 +208,121 @@ impl Line {
     }
 
     fn send(&mut self) -> Result<()> {
-        let connection = &mut self.connection;
-        self.link.pump(QUEUE_BYTES, &mut Control(|| next(connection))).map(drop)
+        self.link.pump(QUEUE_BYTES, &mut self.end).map(drop)
     }
 
     /// What came since this was asked last.
     pub fn take_events(&mut self) -> Vec<LineEvent> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.end.events)
     }
 }
 
-fn next(connection: &mut Connection) -> Option<Transmit> {
-    connection.poll_transmit()
+impl End {
+    fn take_news(&mut self) -> Result<()> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => self.events.push(LineEvent::Open(hello.features)),
+                Event::Replied(channel, reply) => {
+                    self.events.push(LineEvent::Reply(channel, reply));
+                }
+                Event::Agreed(channel, resume) => {
+                    if let Some(fetching) = self.fetching.get_mut(&channel) {
+                        fetching.told = Some(resume);
+                    }
+                }
+                Event::Resulted(channel, result) => self.resulted(channel, result)?,
+                Event::Finished(channel) => self.finished(channel),
+                Event::Left(Some(failure)) => return Err(failure.into()),
+                Event::Left(None) => return Err(closed()),
+                // Nobody calls anything here, and no news of calls are wanted.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A call has ended, or the elements of data come next: there is memory for them from now on.
+    fn resulted(&mut self, channel: ChannelId, mut result: Box<CallResult>) -> Result<()> {
+        self.putting.remove(&channel);
+        let Some(fetching) = self.fetching.get_mut(&channel).filter(|_| result.failure.is_none())
+        else {
+            self.fetching.remove(&channel);
+            self.events.push(LineEvent::Ended(channel, result));
+            return Ok(());
+        };
+        let (bytes, inline) = match result.results.pop() {
+            Some(Argument::Inline(inline)) => (inline.len() as u64, inline),
+            Some(Argument::Blocks(Some(bytes))) => (bytes, InlineBytes::new()),
+            _ => return Err(broken("data came without its length")),
+        };
+        let size = usize::try_from(bytes)
+            .map_err(|_| broken("data is larger than any memory").with("bytes", Bytes(bytes)))?;
+        let region: Arc<dyn Region> = Arc::new(HeapRegion::new(size)?);
+        Space::of(&*region, 0, inline.len())?.bytes().copy_from_slice(&inline);
+        fetching.elements = Some((region, bytes));
+        Ok(())
+    }
+
+    /// Data that was fetched is here.
+    fn finished(&mut self, channel: ChannelId) {
+        let Some(Fetching { told, elements }) = self.fetching.remove(&channel) else { return };
+        let (Some(told), Some((elements, bytes))) = (told, elements) else { return };
+        let (Some(interface), Some(mut extents)) = (told.interface, told.arguments) else { return };
+        // The last parameter is the value.
+        extents.pop();
+        let (kind, contract) = (interface.name, interface.contract);
+        let fetched = FetchedData { kind, contract, extents, elements, bytes };
+        self.events.push(LineEvent::Fetched(channel, fetched));
+    }
 }
 
 fn closed() -> Error {
     Error::new(ErrorKind::ConnectionLost, "reach a server", "it closed the connection")
 }
 
-struct Receiving<'a>(&'a mut Connection);
+fn broken(message: &'static str) -> Error {
+    Error::new(ErrorKind::Protocol, "fetch data", message)
+}
 
-impl FrameHandler for Receiving<'_> {
+impl FrameHandler for End {
     fn control(
         &mut self,
         header: &FrameHeader,
         body: &[u8],
         _: &mut VecDeque<OwnedFd>,
     ) -> Result<()> {
-        self.0.handle_control(header, body)
+        self.connection.handle_control(header, body)?;
+        self.take_news()
     }
 
-    /// No results travel: whatever data comes is thrown away.
+    /// Whatever nobody fetched is thrown away.
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        self.0.place(header, done).map(|_| None)
+        let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
+        let fetching = self.fetching.get(&place.channel);
+        let Some((region, bytes)) = fetching.and_then(|one| one.elements.as_ref()) else {
+            return Ok(None);
+        };
+        let left = bytes.saturating_sub(place.offset).min(u64::from(header.length - done));
+        // What fits a region fits an address.
+        Space::of(&**region, place.offset as usize, left as usize).map(Some)
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
-        self.0.data_arrived(header, done)
+        self.connection.data_arrived(header, done)?;
+        self.take_news()
+    }
+}
+
+impl FrameSource for End {
+    fn next(&mut self, _: u32) -> Option<Transmit> {
+        self.connection.poll_transmit()
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        let region = self.putting.get(&place.channel);
+        let region = region.ok_or_else(|| Error::internal("put data", "its elements are gone"))?;
+        let block = Block::of(region, place.offset as usize, header.length as usize)?;
+        link.queue_data(header, [block]);
+        Ok(())
     }
 }

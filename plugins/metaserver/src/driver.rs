@@ -164,7 +164,7 @@ impl Driver {
                 match event {
                     LineEvent::Open(features) => self.state.handle_open(now, number, &features),
                     LineEvent::Reply(_, reply) => self.state.handle_reply(now, number, reply),
-                    LineEvent::Ended(..) => {}
+                    LineEvent::Ended(..) | LineEvent::Fetched(..) => {}
                 }
             }
             if let Err(error) = outcome

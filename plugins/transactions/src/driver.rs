@@ -1,21 +1,29 @@
-//! The driver: a mailbox, and a connection to the server for each transaction, in one loop. The only
+//! The driver: a mailbox, and the connections of transactions to their servers, in one loop. The only
 //! part that waits.
 
-use std::collections::{BTreeMap, HashMap};
+mod connected;
+mod moving;
+
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, Clock, ConnectionId, Error, Result, SystemClock};
-use farcall_graph::CallNumber;
+use farcall_base::{ChannelId, Clock, ConnectionId, Error, Instant, Result, SystemClock};
 use farcall_link::line::{Line, LineEvent};
-use farcall_services::mailbox::{NoMessage, Receiver, Reply};
+use farcall_link::stream::ByteStream;
+use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
 use farcall_services::transactions::{self, TransactionsHandle};
 use farcall_services::transports::TransportsHandle;
 use farcall_wire::DATA;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::options::Settings;
-use crate::state::{Action, QuestionNumber, State, Tag, TransactionNumber};
+use crate::state::{Action, HERE, LineNumber, QuestionNumber, State, Tag};
+use connected::{Connected, Due};
+use moving::Moving;
+
+/// Time to reach another server.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Services of other plugins.
 pub struct Services {
@@ -27,34 +35,38 @@ pub struct Services {
 pub enum Message {
     /// The server of the node passes something on.
     Said(transactions::Message),
+    /// Another server was reached, or not.
+    Dialled(LineNumber, String, Result<Box<dyn ByteStream>>),
     Stop,
-}
-
-/// The connection of a transaction.
-struct Connected {
-    line: Line,
-    tags: HashMap<ChannelId, Tag>,
-    calls: HashMap<(CallNumber, u32), ChannelId>,
 }
 
 /// The driver.
 pub struct Driver {
     services: Services,
+    sender: Sender<Message>,
     inbox: Receiver<Message>,
     clock: SystemClock,
     state: State,
     replies: BTreeMap<QuestionNumber, Reply<farcall_wire::Reply>>,
     last: u64,
-    lines: BTreeMap<TransactionNumber, Connected>,
+    lines: BTreeMap<LineNumber, Connected>,
+    moving: Moving,
 }
 
 impl Driver {
-    pub fn new(settings: Settings, services: Services, inbox: Receiver<Message>) -> Driver {
+    pub fn new(
+        settings: Settings,
+        services: Services,
+        sender: Sender<Message>,
+        inbox: Receiver<Message>,
+    ) -> Driver {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
         Driver {
             services,
+            sender,
             inbox,
             clock: SystemClock::new(),
+            moving: Moving::new(settings.moved_bytes_max),
             state: State::new(settings, processors),
             replies: BTreeMap::new(),
             last: 0,
@@ -70,12 +82,16 @@ impl Driver {
                 match self.inbox.try_receive() {
                     Ok(Message::Stop) | Err(NoMessage::Closed) => return Ok(()),
                     Ok(Message::Said(said)) => self.take(said),
+                    Ok(Message::Dialled(line, principal, stream)) => {
+                        self.dialled(line, principal, stream);
+                    }
                     Err(NoMessage::Empty) => break,
                 }
             }
-            self.work();
-            if self.state.next_tick().is_some_and(|at| at <= self.clock.now()) {
-                self.state.tick(self.clock.now());
+            let numbers: Vec<LineNumber> = self.lines.keys().copied().collect();
+            numbers.into_iter().for_each(|number| self.work(number));
+            if self.state.next_tick().is_some_and(|at| at <= self.now()) {
+                self.state.tick(self.now());
             }
             self.settle();
         }
@@ -86,7 +102,7 @@ impl Driver {
         for connected in self.lines.values() {
             connected.line.watch(&mut watched);
         }
-        let now = self.clock.now();
+        let now = self.now();
         let next = self.state.next_tick();
         let timeout = next.map(|at| at.since(now) + Duration::from_millis(1));
         let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
@@ -97,7 +113,7 @@ impl Driver {
     }
 
     fn take(&mut self, said: transactions::Message) {
-        let now = self.clock.now();
+        let now = self.now();
         match said {
             transactions::Message::Asked { asker, request, reply } => {
                 self.last += 1;
@@ -114,41 +130,51 @@ impl Driver {
         }
     }
 
-    /// Takes what has come over connections.
-    fn work(&mut self) {
-        let numbers: Vec<TransactionNumber> = self.lines.keys().copied().collect();
-        numbers.into_iter().for_each(|number| self.work_one(number));
-    }
-
-    fn work_one(&mut self, number: TransactionNumber) {
+    /// Takes what has come over a connection, and sends what may be sent.
+    fn work(&mut self, number: LineNumber) {
         let Some(connected) = self.lines.get_mut(&number) else { return };
         let outcome = connected.line.work();
-        let now = self.clock.now();
         for event in connected.line.take_events() {
-            match event {
-                LineEvent::Open(features) => self.state.handle_connected(now, number, &features),
-                LineEvent::Reply(channel, reply) => {
-                    if let Some(tag) = connected.tags.remove(&channel) {
-                        self.state.handle_reply(now, number, tag, reply);
-                    }
-                }
-                LineEvent::Ended(channel, result) => {
-                    let Some(tag) = connected.tags.remove(&channel) else { continue };
-                    if let Tag::Call(call, attempt) = tag {
-                        connected.calls.remove(&(call, attempt));
-                    }
-                    self.state.handle_ended(now, number, tag, *result);
-                }
-            }
+            self.happened(number, event);
         }
         if let Err(error) = outcome {
             self.lost(number, &error);
         }
     }
 
-    fn lost(&mut self, number: TransactionNumber, error: &Error) {
-        if self.lines.remove(&number).is_some() {
-            self.state.handle_lost(number, error);
+    fn happened(&mut self, number: LineNumber, event: LineEvent) {
+        let now = self.now();
+        let due = |lines: &mut BTreeMap<LineNumber, Connected>, channel| {
+            lines.get_mut(&number).and_then(|connected| connected.take(channel))
+        };
+        match event {
+            LineEvent::Open(features) => self.state.handle_connected(now, number, &features),
+            LineEvent::Reply(channel, reply) => {
+                if let Some(Due::Answer(tag)) = due(&mut self.lines, channel) {
+                    self.state.handle_reply(now, number, tag, reply);
+                }
+            }
+            LineEvent::Ended(channel, result) => match due(&mut self.lines, channel) {
+                Some(Due::Answer(tag)) => self.state.handle_ended(now, number, tag, *result),
+                Some(Due::Fetched(moved)) => self.end_move(moved, *result, true),
+                Some(Due::Put(moved)) => self.end_move(moved, *result, false),
+                None => {}
+            },
+            LineEvent::Fetched(channel, fetched) => match due(&mut self.lines, channel) {
+                Some(Due::Answer(tag)) => {
+                    let bytes = fetched.small().unwrap_or_default();
+                    self.state.handle_number(now, number, tag, bytes);
+                }
+                Some(Due::Fetched(moved)) => self.fetched(moved, fetched),
+                Some(Due::Put(_)) | None => {}
+            },
+        }
+    }
+
+    fn lost(&mut self, number: LineNumber, error: &Error) {
+        if let Some(connected) = self.lines.remove(&number) {
+            self.moves_lost(connected, error);
+            self.state.handle_lost(self.now(), number, error);
         }
     }
 
@@ -159,19 +185,18 @@ impl Driver {
             while let Some(action) = self.state.poll_action() {
                 touched.extend(self.act(action));
             }
+            touched.extend(self.start_moves());
             touched.sort_unstable();
             touched.dedup();
             if touched.is_empty() {
                 return;
             }
-            for number in std::mem::take(&mut touched) {
-                self.work_one(number);
-            }
+            std::mem::take(&mut touched).into_iter().for_each(|number| self.work(number));
         }
     }
 
-    /// The transaction over whose connection something is to be sent.
-    fn act(&mut self, action: Action) -> Option<TransactionNumber> {
+    /// The connection over which something is to be sent.
+    fn act(&mut self, action: Action) -> Option<LineNumber> {
         match action {
             Action::Answer(question, answer) => {
                 if let Some(reply) = self.replies.remove(&question) {
@@ -180,29 +205,41 @@ impl Driver {
                 None
             }
             Action::Connect(number, asked) => {
-                if let Err(error) = self.connect(number, asked) {
-                    self.state.handle_lost(number, &error);
+                if let Err(error) = self.connect((number, HERE), asked) {
+                    self.state.handle_lost(self.now(), (number, HERE), &error);
                 }
+                Some((number, HERE))
+            }
+            Action::Dial(number, addresses, principal) => {
+                self.dial(number, addresses, principal);
                 None
             }
             Action::Leave(number) => {
-                if let Some(connected) = self.lines.remove(&number) {
-                    connected.line.leave();
+                let mine = self.lines.keys().filter(|(of, _)| *of == number).copied();
+                for line in mine.collect::<Vec<_>>() {
+                    if let Some(connected) = self.lines.remove(&line) {
+                        connected.line.leave();
+                    }
                 }
+                self.moving.forget(number);
+                None
+            }
+            Action::Move(number, moved) => {
+                self.moving.queue(number, moved);
                 None
             }
             Action::Ask(number, tag, request) => {
-                self.say(number, tag, |line| line.ask(&request).map(Some))
+                self.say(number, Due::Answer(tag), |line| line.ask(&request).map(Some))
             }
             Action::Open(number, tag, open) => {
-                self.say(number, tag, |line| line.open(&open).map(Some))
+                self.say(number, Due::Answer(tag), |line| line.open(&open).map(Some))
             }
             Action::Fetch(number, tag, data) => {
-                self.say(number, tag, |line| line.fetch(data).map(Some))
+                self.say(number, Due::Answer(tag), |line| line.fetch(data).map(Some))
             }
             Action::Cancel(number, call, attempt) => {
-                let channel = *self.lines.get(&number)?.calls.get(&(call, attempt))?;
-                self.say(number, Tag::Other, |line| {
+                let channel = self.lines.get(&number)?.channel_of(call, attempt)?;
+                self.say(number, Due::Answer(Tag::Other), |line| {
                     line.cancel(channel);
                     Ok(None)
                 })
@@ -210,21 +247,16 @@ impl Driver {
         }
     }
 
-    /// Says something over the connection of a transaction; the answer has this tag.
+    /// Says something over a connection; `due` is what comes back.
     fn say(
         &mut self,
-        number: TransactionNumber,
-        tag: Tag,
+        number: LineNumber,
+        due: Due,
         what: impl FnOnce(&mut Line) -> Result<Option<ChannelId>>,
-    ) -> Option<TransactionNumber> {
+    ) -> Option<LineNumber> {
         let connected = self.lines.get_mut(&number)?;
         match what(&mut connected.line) {
-            Ok(Some(channel)) => {
-                connected.tags.insert(channel, tag);
-                if let Tag::Call(call, attempt) = tag {
-                    connected.calls.insert((call, attempt), channel);
-                }
-            }
+            Ok(Some(channel)) => connected.await_on(channel, due),
             Ok(None) => {}
             Err(error) => {
                 self.lost(number, &error);
@@ -234,18 +266,54 @@ impl Driver {
         Some(number)
     }
 
-    fn connect(
-        &mut self,
-        number: TransactionNumber,
-        asked: (ConnectionId, ChannelId),
-    ) -> Result<()> {
+    fn connect(&mut self, number: LineNumber, asked: (ConnectionId, ChannelId)) -> Result<()> {
         let [own, servers] = self.services.transports.pair()?;
         self.services.server.adopt(servers, asked)?;
-        let line = Line::new(own, &[DATA]);
-        let connected = Connected { line, tags: HashMap::new(), calls: HashMap::new() };
-        self.lines.insert(number, connected);
-        // It greets.
-        self.work_one(number);
+        self.lines.insert(number, Connected::new(Line::new(own, &[DATA])));
         Ok(())
+    }
+
+    /// Reaches another server in a thread of its own: that may take as long as it likes.
+    fn dial(&mut self, number: LineNumber, addresses: Vec<String>, principal: String) {
+        let transports = self.services.transports.clone();
+        let dialled = move |stream| Message::Dialled(number, principal, stream);
+        let started = self.sender.reply(dialled).and_then(|reply| {
+            let dial = move || {
+                let mut outcome =
+                    Err(Error::internal("reach a server", "it has no address that a node dials"));
+                for address in addresses {
+                    outcome = transports.dial(&address, PATIENCE);
+                    if outcome.is_ok() {
+                        break;
+                    }
+                }
+                reply.answer(outcome);
+            };
+            let thread = std::thread::Builder::new().name("dial".to_owned()).spawn(dial);
+            thread.map(drop).map_err(|error| Error::system("reach a server", error))
+        });
+        if let Err(error) = started {
+            self.state.handle_lost(self.now(), number, &error);
+        }
+    }
+
+    fn dialled(
+        &mut self,
+        number: LineNumber,
+        principal: String,
+        stream: Result<Box<dyn ByteStream>>,
+    ) {
+        match stream {
+            Ok(stream) => {
+                let line = Line::speaking_for(stream, &[DATA], Some(principal));
+                self.lines.insert(number, Connected::new(line));
+                self.work(number);
+            }
+            Err(error) => self.state.handle_lost(self.now(), number, &error),
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.now()
     }
 }

@@ -46,7 +46,7 @@ impl Plugin for Transactions {
             transports: context.service::<TransportsHandle>(transports::SLOT)?,
         };
         services.server.serve(sender.port(driver::Message::Said))?;
-        let driver = driver::Driver::new(self.settings, services, receiver);
+        let driver = driver::Driver::new(self.settings, services, sender, receiver);
         Ok(RunningPlugin::new(stop, move || driver.run()))
     }
 }

@@ -14,6 +14,7 @@ pub struct Settings {
     pub open_max: usize,
     pub attempts_max: u32,
     pub keep_ms_max: u64,
+    pub moved_bytes_max: u64,
     pub requests_max: usize,
 }
 
@@ -25,6 +26,7 @@ impl Default for Settings {
             open_max: 64,
             attempts_max: 16,
             keep_ms_max: 604_800_000,
+            moved_bytes_max: 1 << 30,
             requests_max: 4096,
         }
     }

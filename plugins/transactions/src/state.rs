@@ -9,16 +9,18 @@
 mod entry;
 mod ids;
 mod running;
+mod servers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use farcall_base::{ChannelId, ConnectionId, DataId, Instant, Result, TransactionId};
-use farcall_graph::{CallNumber, DataNumber};
+use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Instant, Result, TransactionId};
+use farcall_graph::{CallNumber, DataNumber, ServerNumber};
 use farcall_wire::{Open, Reply, Request};
 
 pub use entry::{Beginning, Entry, Owner, Phase};
 pub use ids::Ids;
-pub use running::{Delayed, Learned, Running, kind_of};
+pub use running::{Delayed, Learned, Running, Wanted, kind_of};
+pub use servers::{HERE, Server, Servers, Standing};
 
 use crate::options::Settings;
 
@@ -30,13 +32,20 @@ pub struct TransactionNumber(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuestionNumber(pub u64);
 
-/// What an answer of the server is to.
+/// A connection of a transaction to one of its servers.
+pub type LineNumber = (TransactionNumber, ServerNumber);
+
+/// What an answer of a server is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// The interface of a routine, by its index in the message.
     Interface(u32),
     /// How inputs are.
     Inputs,
+    /// Which servers there are.
+    Servers,
+    /// Where calls of a routine can run, by its index in the message.
+    Place(u32),
     /// The promise of results.
     Promise,
     /// A call, and how often it was opened before.
@@ -49,22 +58,39 @@ pub enum Tag {
     Other,
 }
 
+/// A value that is to be brought from one server to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which.
+    pub data: DataNumber,
+    /// Where it is, or is being made.
+    pub from: (ServerNumber, DataId),
+    /// Where to.
+    pub to: (ServerNumber, DataId),
+    /// The call that puts it there.
+    pub call: CallId,
+}
+
 /// What the driver is to do.
 #[derive(Debug)]
 pub enum Action {
     /// Answer a client.
     Answer(QuestionNumber, Result<Reply>),
-    /// Connect to the server for the client that asked this.
+    /// Connect to the server of this node for the client that asked this.
     Connect(TransactionNumber, (ConnectionId, ChannelId)),
-    /// Ask the server over the connection of a transaction.
-    Ask(TransactionNumber, Tag, Request),
+    /// Connect to another server at one of these addresses, for this user.
+    Dial(LineNumber, Vec<String>, String),
+    /// Ask a server over the connection of a transaction.
+    Ask(LineNumber, Tag, Request),
     /// Open a call there.
-    Open(TransactionNumber, Tag, Box<Open>),
+    Open(LineNumber, Tag, Box<Open>),
     /// Have a value sent from there.
-    Fetch(TransactionNumber, Tag, DataId),
+    Fetch(LineNumber, Tag, DataId),
+    /// Bring a value from one server of a transaction to another.
+    Move(TransactionNumber, Move),
     /// End a call there.
-    Cancel(TransactionNumber, CallNumber, u32),
-    /// Leave the server.
+    Cancel(LineNumber, CallNumber, u32),
+    /// Leave all servers of a transaction.
     Leave(TransactionNumber),
 }
 

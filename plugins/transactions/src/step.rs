@@ -2,7 +2,11 @@
 
 mod ask;
 mod begin;
+mod moves;
+mod place;
 mod run;
+
+pub use moves::MoveFailure;
 
 use std::time::Duration;
 
@@ -82,6 +86,7 @@ impl State {
             if entry.expires.is_some_and(|at| at <= now) {
                 self.end(number, &ended());
             } else {
+                self.dial_again(now, number);
                 self.hurry(now, number);
             }
         }

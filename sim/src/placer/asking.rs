@@ -66,7 +66,7 @@ impl Placer {
         for event in events {
             self.askers.since = None;
             match event {
-                LineEvent::Open(_) | LineEvent::Ended(..) => {}
+                LineEvent::Open(_) | LineEvent::Ended(..) | LineEvent::Fetched(..) => {}
                 LineEvent::Reply(_, reply) => self.take_reply(reply),
             }
         }

@@ -10,7 +10,7 @@ use farcall_idl::interface::Interface;
 use farcall_services::transactions::ClientName;
 use farcall_wire::{DataStatus, Failure};
 
-use super::{QuestionNumber, Running};
+use super::{QuestionNumber, Running, Servers};
 
 /// A transaction.
 pub struct Entry {
@@ -63,7 +63,11 @@ pub struct Beginning {
     pub interfaces: Vec<Option<Arc<Interface>>>,
     /// What the server has of its inputs.
     pub inputs: BTreeMap<DataId, DataStatus>,
-    /// Answers of the server that are missing.
+    /// Servers that its calls can run on.
+    pub servers: Servers,
+    /// Whether other servers have been dialled.
+    pub has_dialled: bool,
+    /// Answers of servers that are missing.
     pub unanswered: usize,
     /// The checked graph, once it was checked.
     pub plan: Option<Plan>,
@@ -107,8 +111,11 @@ impl Entry {
 
     /// When something is to be done.
     pub fn next_due(&self) -> Option<Instant> {
-        let late = self.running().and_then(|running| running.transaction.next_late());
-        self.expires.into_iter().chain(late).min()
+        let running = self.running();
+        let late = running.and_then(|running| running.transaction.next_late());
+        let again = running.filter(|running| !running.transaction.is_over());
+        let again = again.and_then(|running| running.servers.next_again());
+        self.expires.into_iter().chain(late).chain(again).min()
     }
 
     /// Sets when it is forgotten: its client has come, left, or it is over.

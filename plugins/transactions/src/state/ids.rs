@@ -8,6 +8,8 @@ use farcall_graph::{CallNumber, DataNumber};
 const CALL: u8 = 0x55;
 const DATA: u8 = 0xaa;
 const PUT: u8 = 0x99;
+const MOVED: u8 = 0x66;
+const MOVE: u8 = 0x3c;
 
 /// Makes ids.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,16 @@ impl Ids {
     /// The id of the call that puts a number at the server, for the so manyeth time.
     pub fn put(self, data: DataNumber, time: u32) -> CallId {
         CallId(self.id(PUT, data.0, time))
+    }
+
+    /// The id of a value that was brought from another server, by the so manyeth move of all.
+    pub fn moved(self, data: DataNumber, time: u32) -> DataId {
+        DataId(self.id(MOVED, data.0, time))
+    }
+
+    /// The id of the call that puts it there.
+    pub fn move_call(self, data: DataNumber, time: u32) -> CallId {
+        CallId(self.id(MOVE, data.0, time))
     }
 
     /// Eight of the transaction's random bytes, changed by the kind, then the two numbers.

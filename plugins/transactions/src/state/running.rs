@@ -1,6 +1,6 @@
 //! A transaction that runs: which value has which id, what its calls are, and how they ended.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use farcall_base::{DataId, Error, ErrorKind, TransactionId};
 use farcall_graph::{
@@ -11,7 +11,7 @@ use farcall_idl::data::DataKind;
 use farcall_idl::interface::Parameter;
 use farcall_wire::{Argument, Failure, InlineBytes, Open};
 
-use super::Ids;
+use super::{HERE, Ids, Move, Servers};
 
 /// Seconds that a call takes whose routine has not returned yet.
 const UNKNOWN_S: f64 = 0.01;
@@ -23,6 +23,19 @@ pub struct Delayed {
     pub call: CallNumber,
     /// How often it was opened before.
     pub attempt: u32,
+    /// Where.
+    pub server: ServerNumber,
+}
+
+/// A result that the client wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The id under which it fetches it from the server of this node.
+    pub id: DataId,
+    /// Whether it is on its way there.
+    pub is_moving: bool,
+    /// How often it could not be brought there.
+    pub troubles: u32,
 }
 
 /// How long calls of one routine took.
@@ -33,8 +46,8 @@ pub struct Took {
 }
 
 impl Took {
-    fn mean(&self) -> f64 {
-        if self.runs == 0 { UNKNOWN_S } else { self.seconds / f64::from(self.runs) }
+    fn mean(&self) -> Option<f64> {
+        (self.runs > 0).then(|| self.seconds / f64::from(self.runs))
     }
 
     /// One more took so long.
@@ -52,43 +65,52 @@ pub struct Running {
     pub transaction: Transaction,
     /// Its ids.
     pub ids: Ids,
-    /// Ids under which the client wants results.
-    pub wanted: HashMap<DataNumber, DataId>,
-    /// Ids that values have at the server.
-    pub places: HashMap<DataNumber, DataId>,
+    /// Servers that it runs on.
+    pub servers: Servers,
+    /// Results that the client wants.
+    pub wanted: HashMap<DataNumber, Wanted>,
+    /// Ids that values have at servers.
+    places: HashMap<(DataNumber, ServerNumber), DataId>,
     /// Values that are numbers to whoever makes or uses them.
     as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
     pub numbers: HashMap<DataNumber, InlineBytes>,
     /// Calls that wait for such numbers.
     pub delayed: Vec<Delayed>,
-    /// How long calls took, by routine.
-    pub took: Vec<Took>,
+    /// How long calls took, by routine and server.
+    pub took: BTreeMap<(u32, ServerNumber), Took>,
     /// Why calls failed, as the server said it.
     pub failures: HashMap<CallNumber, Failure>,
     /// Calls that have returned, and those that failed or did not run.
     pub returned: BTreeSet<CallNumber>,
     failed: BTreeSet<CallNumber>,
     /// Data that is to be deleted.
-    pub unneeded: Vec<DataId>,
-    /// Numbers that were put at the server so far.
-    pub puts: u32,
+    pub unneeded: Vec<(ServerNumber, DataId)>,
+    /// Numbers that were put at the server, and values that were moved, so far.
+    pub moves: u32,
 }
 
 impl Running {
     /// It begins.
-    pub fn new(id: TransactionId, plan: Plan, transaction: Transaction) -> Running {
+    pub fn new(
+        id: TransactionId,
+        plan: Plan,
+        transaction: Transaction,
+        servers: Servers,
+    ) -> Running {
         let message = plan.message();
         let named = message.results.iter().filter_map(|result| {
-            Some((plan.result(CallNumber(result.call), result.slot)?, result.name))
+            let wanted = Wanted { id: result.name, is_moving: false, troubles: 0 };
+            Some((plan.result(CallNumber(result.call), result.slot)?, wanted))
         });
         let as_numbers = used_as_numbers(&plan);
         let inputs = (0..message.inputs.len() as u32).map(DataNumber);
-        let places = inputs.filter_map(|data| Some((data, plan.input_name(data)?)));
+        let places = inputs.filter_map(|data| Some(((data, HERE), plan.input_name(data)?)));
         Running {
             wanted: named.collect(),
             places: places.collect(),
-            took: vec![Took::default(); message.routines.len()],
+            took: BTreeMap::new(),
+            servers,
             transaction,
             ids: Ids(id),
             as_numbers,
@@ -98,7 +120,7 @@ impl Running {
             returned: BTreeSet::new(),
             failed: BTreeSet::new(),
             unneeded: Vec::new(),
-            puts: 0,
+            moves: 0,
             plan,
         }
     }
@@ -109,18 +131,30 @@ impl Running {
         named.filter_map(|(data, id)| Some((data, id?)))
     }
 
-    /// A call is opened: what it makes has new ids, but for what the client wants. The call itself, or
-    /// nothing while it waits for numbers.
-    pub fn open(&mut self, call: CallNumber, attempt: u32) -> Option<Box<Open>> {
+    /// A call is opened: what it makes has new ids, but for what the client wants and is made here. The
+    /// call itself, or nothing while it waits for numbers.
+    pub fn open(
+        &mut self,
+        call: CallNumber,
+        server: ServerNumber,
+        attempt: u32,
+    ) -> Option<Box<Open>> {
         for data in self.transaction.graph().call(call).makes.clone() {
-            let id = self.wanted.get(&data).copied();
-            self.places.insert(data, id.unwrap_or_else(|| self.ids.data(data, attempt)));
+            let id = self.made_as(data, server, attempt);
+            self.places.insert((data, server), id);
         }
-        let open = self.message(call, attempt);
+        let one = Delayed { call, attempt, server };
+        let open = self.message(one);
         if open.is_none() {
-            self.delayed.push(Delayed { call, attempt });
+            self.delayed.push(one);
         }
         open
+    }
+
+    /// The id that a value gets where it is made.
+    pub fn made_as(&self, data: DataNumber, server: ServerNumber, attempt: u32) -> DataId {
+        let wanted = self.wanted.get(&data).filter(|_| server == HERE);
+        wanted.map_or_else(|| self.ids.data(data, attempt), |wanted| wanted.id)
     }
 
     /// Calls that waited for numbers, and need not any more.
@@ -128,7 +162,7 @@ impl Running {
         let waiting = std::mem::take(&mut self.delayed);
         let mut ready = Vec::new();
         for one in waiting {
-            match self.message(one.call, one.attempt) {
+            match self.message(one) {
                 Some(open) => ready.push((one, open)),
                 None => self.delayed.push(one),
             }
@@ -136,15 +170,16 @@ impl Running {
         ready
     }
 
-    fn message(&self, call: CallNumber, attempt: u32) -> Option<Box<Open>> {
+    fn message(&self, one: Delayed) -> Option<Box<Open>> {
+        let Delayed { call, attempt, server } = one;
         let given = &self.plan.message().calls[call.0 as usize].arguments;
         let parameters = &self.plan.interface(call).parameters;
-        let arguments = given.iter().map(|one| self.argument(one));
+        let arguments = given.iter().map(|one| self.argument(one, server));
         let wanted = parameters.iter().zip(0..).map(|(parameter, slot)| {
             match self.plan.result(call, slot).filter(|_| parameter.mode.is_output()) {
                 None => Argument::Absent,
                 Some(data) if self.as_numbers.contains(&data) => Argument::Blocks(None),
-                Some(data) => Argument::Data(self.place(data)),
+                Some(data) => Argument::Data(self.place(data, server)),
             }
         });
         let routine = self.plan.routine(call);
@@ -155,7 +190,7 @@ impl Running {
         Some(Box::new(open))
     }
 
-    fn argument(&self, given: &Given) -> Option<Argument> {
+    fn argument(&self, given: &Given, server: ServerNumber) -> Option<Argument> {
         let data = match given {
             Given::Absent => return Some(Argument::Absent),
             Given::Null => return Some(Argument::Null),
@@ -165,22 +200,45 @@ impl Running {
         if self.as_numbers.contains(&data) {
             return self.numbers.get(&data).cloned().map(Argument::Inline);
         }
-        Some(Argument::Data(self.place(data)))
+        Some(Argument::Data(self.place(data, server)))
     }
 
-    fn place(&self, data: DataNumber) -> DataId {
+    /// The id of a value at a server.
+    pub fn place(&self, data: DataNumber, server: ServerNumber) -> DataId {
         // What has none was never made: the server says that it is not there.
-        self.places.get(&data).copied().unwrap_or_else(|| self.ids.data(data, u32::MAX))
+        let known = self.places.get(&(data, server)).copied();
+        known.unwrap_or_else(|| self.ids.data(data, u32::MAX))
+    }
+
+    /// Whether a value travels inside the calls that use it.
+    pub fn is_number(&self, data: DataNumber) -> bool {
+        self.as_numbers.contains(&data)
+    }
+
+    /// A value is brought from one server to another.
+    pub fn start_move(&mut self, data: DataNumber, from: ServerNumber, to: ServerNumber) -> Move {
+        self.moves += 1;
+        let wanted = self.wanted.get_mut(&data).filter(|_| to == HERE);
+        let id = match wanted {
+            Some(wanted) => {
+                wanted.is_moving = true;
+                wanted.id
+            }
+            None => self.ids.moved(data, self.moves),
+        };
+        let from = (from, self.place(data, from));
+        self.places.insert((data, to), id);
+        Move { data, from, to: (to, id), call: self.ids.move_call(data, self.moves) }
     }
 
     /// A number that the client wants, as a call that puts it at the server.
     pub fn put(&mut self, data: DataNumber) -> Option<Box<Open>> {
-        let id = self.wanted.get(&data).copied()?;
+        let id = self.wanted.get(&data)?.id;
         let bytes = self.numbers.get(&data)?.clone();
         let kind = self.kind(data)?;
-        self.puts += 1;
+        self.moves += 1;
         let one = Argument::Inline(1i64.to_ne_bytes().as_slice().into());
-        let call = self.ids.put(data, self.puts);
+        let call = self.ids.put(data, self.moves);
         let contract = farcall_idl::encode::contract_hash(&kind.interface());
         let arguments = vec![one, Argument::Inline(bytes)];
         let mut open = Open::new(call, kind.to_string(), contract, arguments);
@@ -266,17 +324,23 @@ pub fn kind_of(parameter: &Parameter) -> Option<DataKind> {
 pub struct Learned<'a> {
     /// What its numbers mean.
     pub plan: &'a Plan,
-    /// How long calls took, by routine.
-    pub took: &'a [Took],
+    /// Servers that it runs on.
+    pub servers: &'a Servers,
+    /// How long calls took, by routine and server.
+    pub took: &'a BTreeMap<(u32, ServerNumber), Took>,
 }
 
 impl Costs for Learned<'_> {
-    fn run_s(&self, call: CallNumber, _: ServerNumber) -> Option<f64> {
+    /// What was seen here comes before what the metaserver has learned.
+    fn run_s(&self, call: CallNumber, server: ServerNumber) -> Option<f64> {
         let routine = self.plan.message().calls[call.0 as usize].routine;
-        Some(self.took.get(routine as usize).map_or(UNKNOWN_S, Took::mean))
+        let predicted = *self.servers.get(server)?.offers.get(&routine)?;
+        let seen = self.took.get(&(routine, server)).and_then(Took::mean);
+        let predicted = Some(predicted).filter(|seconds| *seconds > 0.0);
+        Some(seen.or(predicted).unwrap_or(UNKNOWN_S))
     }
 
-    fn move_s(&self, _: Place, _: ServerNumber, _: u64) -> f64 {
-        0.0
+    fn move_s(&self, from: Place, to: ServerNumber, bytes: u64) -> f64 {
+        self.servers.move_s(from, to, bytes)
     }
 }

@@ -11,9 +11,6 @@ use farcall_wire::{
 use super::not_there;
 use crate::state::{Entry, QuestionNumber, Running, State};
 
-/// What others call the server of this node.
-const HERE: &str = "here";
-
 impl State {
     /// A client wants to know when a transaction is over: the answer, if it is.
     pub(super) fn wait(
@@ -72,7 +69,7 @@ impl State {
         };
         Ok(Reply::Transaction(TransactionReply::Timeline(Box::new(Timeline {
             calls: message.calls.len() as u32,
-            servers: vec![HERE.to_owned()],
+            servers: running.servers.all().map(|(_, server)| server.name.clone()).collect(),
             routines: message.routines.iter().map(|routine| routine.name.clone()).collect(),
             rows: calls.map(row).collect(),
         }))))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant, Result};
-use farcall_graph::{Message, Place, Plan, RoutineName, ServerNumber, Transaction};
+use farcall_graph::{Message, Place, Plan, RoutineName, Transaction};
 use farcall_idl::data::DataKind;
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
@@ -16,8 +16,8 @@ use farcall_wire::{
 };
 
 use crate::state::{
-    Action, Beginning, Entry, Owner, Phase, QuestionNumber, Running, State, Tag, TransactionNumber,
-    kind_of,
+    Action, Beginning, Entry, HERE, LineNumber, Owner, Phase, QuestionNumber, Running, Servers,
+    Standing, State, Tag, TransactionNumber, kind_of,
 };
 
 /// Routines of one transaction.
@@ -29,8 +29,6 @@ const PROMISES_MAX: usize = 10_000;
 /// Seconds that a call and a byte take, as far as the order of calls depends on it at first.
 const RUN_S: f64 = 0.01;
 const BYTE_S: f64 = 1e-9;
-/// The server of this node.
-pub(super) const HERE: ServerNumber = ServerNumber(0);
 
 impl State {
     pub(super) fn begin(
@@ -54,6 +52,8 @@ impl State {
             question,
             interfaces: vec![None; message.routines.len()],
             inputs: BTreeMap::new(),
+            servers: Servers::here(self.processors, message.routines.len()),
+            has_dialled: false,
             unanswered: 0,
             plan: None,
             message,
@@ -125,45 +125,47 @@ impl State {
         Ok(())
     }
 
-    /// The plugin is connected for a transaction: the server is asked for what the graph is checked
-    /// with.
-    pub fn handle_connected(
-        &mut self,
-        now: Instant,
-        number: TransactionNumber,
-        features: &[String],
-    ) {
+    /// The plugin is connected for a transaction. The server of this node is asked for what the graph is
+    /// checked with; another one for the interfaces of what it has.
+    pub fn handle_connected(&mut self, now: Instant, line: LineNumber, features: &[String]) {
+        let (number, server) = line;
+        if !features.iter().any(|feature| feature == DATA) {
+            let error = Error::new(ErrorKind::Version, "run a transaction", "it keeps no data");
+            return self.handle_lost(now, line, &error);
+        }
+        if server != HERE {
+            return self.ask_other(now, line);
+        }
         let Some((entry, out)) = self.parts(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
-        if !features.iter().any(|feature| feature == DATA) {
-            let error = Error::internal("run a transaction", "the server keeps no data");
-            return self.end(number, &error);
-        }
         let message = &beginning.message;
         for (routine, index) in message.routines.iter().zip(0..) {
             let request = Request::Interface(routine.name.clone());
-            out.push_back(Action::Ask(number, Tag::Interface(index), request));
-            beginning.unanswered += 1;
+            out.push_back(Action::Ask(line, Tag::Interface(index), request));
         }
-        for some in message.inputs.chunks(DATA_SHOWN_MAX) {
+        let chunks = message.inputs.chunks(DATA_SHOWN_MAX);
+        for some in chunks.clone() {
             let ids = some.iter().map(|input| input.name).collect();
-            out.push_back(Action::Ask(number, Tag::Inputs, Request::Data(ids)));
-            beginning.unanswered += 1;
+            out.push_back(Action::Ask(line, Tag::Inputs, Request::Data(ids)));
         }
-        self.check_when_complete(now, number);
+        let request = Request::Servers(String::new(), String::new());
+        out.push_back(Action::Ask(line, Tag::Servers, request));
+        beginning.unanswered = message.routines.len() + chunks.len() + 1;
     }
 
-    /// The server answered.
-    pub fn handle_reply(
-        &mut self,
-        now: Instant,
-        number: TransactionNumber,
-        tag: Tag,
-        reply: Reply,
-    ) {
+    /// A server answered.
+    pub fn handle_reply(&mut self, now: Instant, line: LineNumber, tag: Tag, reply: Reply) {
+        let (number, server) = line;
+        if server != HERE {
+            return self.other_answered(now, line, tag, reply);
+        }
         let Some(entry) = self.entry_mut(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
         let taken = match (tag, reply) {
+            (Tag::Servers | Tag::Place(_), reply) => {
+                beginning.told_of_servers(tag, reply);
+                Ok(())
+            }
             (_, Reply::Failed(failure)) => Err(failure.into()),
             (Tag::Interface(index), Reply::Interface(reply)) => {
                 let known = beginning.message.routines.get(index as usize);
@@ -188,6 +190,14 @@ impl State {
         }
     }
 
+    /// An answer of another server is there, or will not come.
+    pub(super) fn answered(&mut self, now: Instant, number: TransactionNumber) {
+        let Some(entry) = self.entry_mut(number) else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        beginning.unanswered = beginning.unanswered.saturating_sub(1);
+        self.check_when_complete(now, number);
+    }
+
     /// Goes on when no answer is missing.
     fn check_when_complete(&mut self, now: Instant, number: TransactionNumber) {
         let limits = self.settings.limits();
@@ -196,44 +206,58 @@ impl State {
         if beginning.unanswered > 0 {
             return;
         }
-        if beginning.plan.is_some() {
-            return self.start(now, number);
+        let line = (number, HERE);
+        match beginning.plan.take() {
+            None => {
+                let plan = match check(beginning, &limits) {
+                    Ok(plan) => plan,
+                    Err(error) => return self.end(number, &error),
+                };
+                let promises = promises(&plan);
+                for some in promises.chunks(PROMISES_MAX) {
+                    let request = Request::Promise(some.to_vec(), 0);
+                    out.push_back(Action::Ask(line, Tag::Promise, request));
+                    beginning.unanswered += 1;
+                }
+                beginning.unanswered += beginning.ask_where(&plan, line, out);
+                beginning.plan = Some(plan);
+            }
+            Some(plan) if !beginning.has_dialled => {
+                beginning.has_dialled = true;
+                let principal = &entry.principal;
+                beginning.unanswered += beginning.servers.dial(number, principal, out);
+                beginning.plan = Some(plan);
+            }
+            Some(plan) => return self.start(now, number, plan),
         }
-        let plan = match check(beginning, &limits) {
-            Ok(plan) => plan,
-            Err(error) => return self.end(number, &error),
-        };
-        let promises = promises(&plan);
-        beginning.plan = Some(plan);
-        for some in promises.chunks(PROMISES_MAX) {
-            beginning.unanswered += 1;
-            out.push_back(Action::Ask(number, Tag::Promise, Request::Promise(some.to_vec(), 0)));
-        }
-        if promises.is_empty() {
-            self.start(now, number);
+        if beginning.unanswered == 0 {
+            self.check_when_complete(now, number);
         }
     }
 
     /// Everything is right: it runs.
-    fn start(&mut self, now: Instant, number: TransactionNumber) {
+    fn start(&mut self, now: Instant, number: TransactionNumber, plan: Plan) {
         let limits = self.settings.limits();
-        let processors = self.processors;
         let Some((entry, out)) = self.parts(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
-        let Some(plan) = beginning.plan.take() else { return };
+        let servers = std::mem::take(&mut beginning.servers);
         out.push_back(Action::Answer(beginning.question, Ok(Reply::Done)));
         let graph = plan.graph().clone();
         let move_s = |bytes: u64| bytes as f64 * BYTE_S;
         let mut transaction = Transaction::new(now, graph, limits, |_| RUN_S, move_s);
-        transaction.handle_server(now, HERE, processors);
+        for (server, known) in servers.all() {
+            if known.standing == Standing::There {
+                transaction.handle_server(now, server, known.processors);
+            }
+        }
         for data in (0..plan.message().inputs.len() as u32).map(farcall_graph::DataNumber) {
             transaction.handle_there(now, data, Place::Server(HERE));
         }
         // The client sent its inputs to the server: nothing more comes from it.
         transaction.handle_client_left(now);
-        let running = Running::new(entry.id, plan, transaction);
+        let running = Running::new(entry.id, plan, transaction, servers);
         for (data, id) in running.inputs_as_numbers() {
-            out.push_back(Action::Fetch(number, Tag::Number(data), id));
+            out.push_back(Action::Fetch((number, HERE), Tag::Number(data), id));
         }
         entry.phase = Phase::Running(Box::new(running));
         self.pump(now, number);
@@ -280,7 +304,7 @@ fn check_input(input: &farcall_graph::Input, status: &DataStatus) -> Result<()> 
 }
 
 /// The interface that the server told, if it is the one that the client called with.
-fn interface_of(
+pub(super) fn interface_of(
     routine: &RoutineName,
     reply: &farcall_wire::InterfaceReply,
 ) -> Result<Arc<Interface>> {

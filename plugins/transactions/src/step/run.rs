@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use farcall_base::{Error, Instant};
-use farcall_graph::{Action as Deed, CallNumber, DataNumber, Ended, Failure};
-use farcall_wire::{Argument, CallResult, Request};
+use farcall_graph::{Action as Deed, CallNumber, DataNumber, Ended, Failure, ServerNumber};
+use farcall_wire::{Argument, CallResult, InlineBytes, Request};
 
 use super::ask::over;
-use super::begin::HERE;
-use crate::state::{Action, Learned, Running, State, Tag, TransactionNumber};
+use crate::state::{Action, HERE, Learned, LineNumber, Running, State, Tag, TransactionNumber};
 
 /// Data that is deleted by one request.
 const DELETED_MAX: usize = 10_000;
@@ -40,53 +39,62 @@ impl State {
     /// Runs late calls of a transaction once more.
     pub(super) fn hurry(&mut self, now: Instant, number: TransactionNumber) {
         let Some((entry, _)) = self.parts(number) else { return };
-        if let Some(Running { plan, took, transaction, .. }) = entry.running_mut() {
-            transaction.hurry(now, &Learned { plan, took });
+        if let Some(Running { plan, servers, took, transaction, .. }) = entry.running_mut() {
+            transaction.hurry(now, &Learned { plan, servers, took });
         }
         self.pump(now, number);
     }
 
-    /// Something that was opened, or fetched, over the connection of a transaction has ended.
-    pub fn handle_ended(
-        &mut self,
-        now: Instant,
-        number: TransactionNumber,
-        tag: Tag,
-        result: CallResult,
-    ) {
+    /// Something that was opened, or fetched, over a connection of a transaction has ended.
+    pub fn handle_ended(&mut self, now: Instant, line: LineNumber, tag: Tag, result: CallResult) {
+        let (number, server) = line;
         let Some((entry, out)) = self.parts(number) else { return };
         let Some(running) = entry.running_mut() else { return };
         match tag {
             Tag::Call(call, attempt) => {
-                running.ended(now, number, (call, attempt), result, out);
+                running.ended(now, number, (call, server, attempt), result, out);
             }
-            Tag::Number(data) => running.number_came(now, number, data, result, out),
+            Tag::Number(data) => {
+                let place = farcall_graph::Place::Server(HERE);
+                running.transaction.handle_gone(now, data, place);
+            }
             Tag::Put(data) => running.put_ended(number, data, result, out),
-            Tag::Interface(_) | Tag::Inputs | Tag::Promise | Tag::Other => {}
+            _ => {}
         }
         self.pump(now, number);
     }
 
-    /// The connection of a transaction to the server is lost, and so is all that belongs to it.
-    pub fn handle_lost(&mut self, number: TransactionNumber, error: &Error) {
-        self.end(number, error);
+    /// An input that is a number has come.
+    pub fn handle_number(&mut self, now: Instant, line: LineNumber, tag: Tag, bytes: InlineBytes) {
+        let (number, _) = line;
+        let Tag::Number(data) = tag else { return };
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Some(running) = entry.running_mut() else { return };
+        running.numbers.insert(data, bytes);
+        running.open_delayed(number, out);
+        self.pump(now, number);
     }
 }
 
 impl Running {
     fn pump(&mut self, now: Instant, number: TransactionNumber, out: &mut VecDeque<Action>) {
         loop {
-            let Running { plan, took, transaction, .. } = self;
-            transaction.place(now, &Learned { plan, took });
+            let Running { plan, servers, took, transaction, .. } = self;
+            transaction.place(now, &Learned { plan, servers, took });
             let Some(first) = self.transaction.poll_action() else { break };
             self.carry_out(now, number, first, out);
             while let Some(deed) = self.transaction.poll_action() {
                 self.carry_out(now, number, deed, out);
             }
         }
-        for some in std::mem::take(&mut self.unneeded).chunks(DELETED_MAX) {
-            let request = Request::DeleteData(some.to_vec());
-            out.push_back(Action::Ask(number, Tag::Other, request));
+        let mut unneeded = std::mem::take(&mut self.unneeded);
+        unneeded.sort_unstable();
+        for of_one in unneeded.chunk_by(|one, other| one.0 == other.0) {
+            for some in of_one.chunks(DELETED_MAX) {
+                let ids = some.iter().map(|(_, id)| *id).collect();
+                let line = (number, some[0].0);
+                out.push_back(Action::Ask(line, Tag::Other, Request::DeleteData(ids)));
+            }
         }
     }
 
@@ -98,9 +106,10 @@ impl Running {
         out: &mut VecDeque<Action>,
     ) {
         match deed {
-            Deed::Open { call, attempt, .. } => {
-                if let Some(open) = self.open(call, attempt) {
-                    out.push_back(Action::Open(number, Tag::Call(call, attempt), open));
+            Deed::Open { call, server, attempt, .. } => {
+                if let Some(open) = self.open(call, server, attempt) {
+                    let tag = Tag::Call(call, attempt);
+                    out.push_back(Action::Open((number, server), tag, open));
                 }
             }
             Deed::Cancel { call, attempt, server } => {
@@ -111,17 +120,12 @@ impl Running {
                     let failure = not_begun();
                     return self.transaction.handle_failed(now, call, server, attempt, failure);
                 }
-                out.push_back(Action::Cancel(number, call, attempt));
+                out.push_back(Action::Cancel((number, server), call, attempt));
             }
-            Deed::Delete { data, .. } => {
-                let is_number = self.numbers.remove(&data).is_some();
-                let place = self.places.get(&data).filter(|_| !is_number);
-                self.unneeded.extend(place);
-            }
-            // There is one server: what is not there, nobody else has.
-            Deed::Move { data, to, .. } | Deed::Send { data, to } => {
-                self.transaction.handle_not_moved(now, data, to);
-            }
+            Deed::Delete { data, server } => self.delete(data, server),
+            Deed::Move { data, from, to } => self.bring(now, number, (data, from, to), out),
+            // The client gave all that it had.
+            Deed::Send { data, to } => self.transaction.handle_not_moved(now, data, to),
             Deed::TakeUp { .. } => {}
             Deed::Ended { call, outcome } => {
                 self.note(call, &outcome);
@@ -140,10 +144,11 @@ impl Running {
         out: &mut VecDeque<Action>,
     ) {
         let made = &self.transaction.graph().call(call).makes;
-        let ids: Vec<_> = made.iter().filter_map(|data| self.wanted.get(data).copied()).collect();
+        let wanted = made.iter().filter_map(|data| self.wanted.get(data));
+        let ids: Vec<_> = wanted.map(|wanted| wanted.id).collect();
         if !ids.is_empty() {
             let request = Request::Break(ids, self.failure_of(call));
-            out.push_back(Action::Ask(number, Tag::Other, request));
+            out.push_back(Action::Ask((number, HERE), Tag::Other, request));
         }
     }
 
@@ -152,7 +157,7 @@ impl Running {
         &mut self,
         now: Instant,
         number: TransactionNumber,
-        (call, attempt): (CallNumber, u32),
+        (call, server, attempt): (CallNumber, ServerNumber, u32),
         result: CallResult,
         out: &mut VecDeque<Action>,
     ) {
@@ -160,26 +165,26 @@ impl Running {
         let ran = Duration::from_nanos(times.finished_ns.saturating_sub(times.started_ns));
         if times.started_ns > 0 {
             let begun = Instant(now.0.saturating_sub(ran.as_nanos() as u64));
-            self.transaction.handle_begun(begun, call, HERE, attempt);
+            self.transaction.handle_begun(begun, call, server, attempt);
         }
         let Some(failure) = result.failure else {
             let routine = self.plan.message().calls[call.0 as usize].routine;
-            if let Some(took) = self.took.get_mut(routine as usize) {
-                took.add(ran.as_secs_f64());
-            }
+            self.took.entry((routine, server)).or_default().add(ran.as_secs_f64());
             self.keep_numbers(number, call, &result.results, out);
-            return self.transaction.handle_returned(now, call, HERE, attempt);
+            self.transaction.handle_returned(now, call, server, attempt);
+            return self.deliver(number, call, server, out);
         };
         // What it was to make has failed there, but for what is promised.
         let made = self.transaction.graph().call(call).makes.iter();
-        let unwanted = made.filter(|data| !self.wanted.contains_key(data));
-        let ids = unwanted.map(|data| self.ids.data(*data, attempt));
+        let unwanted =
+            made.filter(|data| server != HERE || !self.wanted.contains_key(data)).copied();
+        let ids = unwanted.map(|data| (server, self.made_as(data, server, attempt)));
         self.unneeded.extend(ids.collect::<Vec<_>>());
         let error = Error::from(failure.clone());
         let has_run = !failure.retryable;
         let why = Failure { kind: error.kind(), message: error.message().to_owned(), has_run };
         self.failures.insert(call, failure);
-        self.transaction.handle_failed(now, call, HERE, attempt, why);
+        self.transaction.handle_failed(now, call, server, attempt, why);
     }
 
     /// Numbers that a call has made travel inside the calls that use them; those that the client wants
@@ -196,7 +201,7 @@ impl Running {
             let Some(data) = self.plan.result(call, slot) else { continue };
             self.numbers.insert(data, bytes.clone());
             if let Some(open) = self.put(data) {
-                out.push_back(Action::Open(number, Tag::Put(data), open));
+                out.push_back(Action::Open((number, HERE), Tag::Put(data), open));
             }
         }
         self.open_delayed(number, out);
@@ -207,26 +212,9 @@ impl Running {
             return;
         }
         for (one, open) in self.ready() {
-            out.push_back(Action::Open(number, Tag::Call(one.call, one.attempt), open));
+            let tag = Tag::Call(one.call, one.attempt);
+            out.push_back(Action::Open((number, one.server), tag, open));
         }
-    }
-
-    /// An input that is a number has come, or cannot.
-    fn number_came(
-        &mut self,
-        now: Instant,
-        number: TransactionNumber,
-        data: DataNumber,
-        mut result: CallResult,
-        out: &mut VecDeque<Action>,
-    ) {
-        let value = result.results.pop();
-        let (None, Some(Argument::Inline(bytes))) = (&result.failure, value) else {
-            self.transaction.handle_gone(now, data, farcall_graph::Place::Server(HERE));
-            return;
-        };
-        self.numbers.insert(data, bytes);
-        self.open_delayed(number, out);
     }
 
     /// A number was put at the server for the client, or could not be.
@@ -237,8 +225,9 @@ impl Running {
         result: CallResult,
         out: &mut VecDeque<Action>,
     ) {
-        if let (Some(failure), Some(id)) = (result.failure, self.wanted.get(&data)) {
-            out.push_back(Action::Ask(number, Tag::Other, Request::Break(vec![*id], failure)));
+        if let (Some(failure), Some(wanted)) = (result.failure, self.wanted.get(&data)) {
+            let request = Request::Break(vec![wanted.id], failure);
+            out.push_back(Action::Ask((number, HERE), Tag::Other, request));
         }
     }
 }

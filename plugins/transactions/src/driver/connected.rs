@@ -1,0 +1,65 @@
+//! One connection of a transaction to a server, and what is to come over it.
+
+use std::collections::HashMap;
+
+use farcall_base::ChannelId;
+use farcall_graph::CallNumber;
+use farcall_link::line::Line;
+
+use super::moving::MoveNumber;
+use crate::state::Tag;
+
+/// What is to come on a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// An answer, or the outcome of a call.
+    Answer(Tag),
+    /// A value that is being moved.
+    Fetched(MoveNumber),
+    /// The word that it was put there.
+    Put(MoveNumber),
+}
+
+/// A connection.
+pub struct Connected {
+    pub line: Line,
+    due: HashMap<ChannelId, Due>,
+    calls: HashMap<(CallNumber, u32), ChannelId>,
+}
+
+impl Connected {
+    /// Nothing is to come yet.
+    pub fn new(line: Line) -> Connected {
+        Connected { line, due: HashMap::new(), calls: HashMap::new() }
+    }
+
+    /// This is to come on a channel.
+    pub fn await_on(&mut self, channel: ChannelId, due: Due) {
+        self.due.insert(channel, due);
+        if let Due::Answer(Tag::Call(call, attempt)) = due {
+            self.calls.insert((call, attempt), channel);
+        }
+    }
+
+    /// It has come: what it is.
+    pub fn take(&mut self, channel: ChannelId) -> Option<Due> {
+        let due = self.due.remove(&channel)?;
+        if let Due::Answer(Tag::Call(call, attempt)) = due {
+            self.calls.remove(&(call, attempt));
+        }
+        Some(due)
+    }
+
+    /// The channel of a call that is open.
+    pub fn channel_of(&self, call: CallNumber, attempt: u32) -> Option<ChannelId> {
+        self.calls.get(&(call, attempt)).copied()
+    }
+
+    /// Moves that it takes part in.
+    pub fn moves(&self) -> impl Iterator<Item = MoveNumber> {
+        self.due.values().filter_map(|due| match due {
+            Due::Fetched(moved) | Due::Put(moved) => Some(*moved),
+            Due::Answer(_) => None,
+        })
+    }
+}

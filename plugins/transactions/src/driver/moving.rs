@@ -1,0 +1,133 @@
+//! Values on their way from one server to another, through the memory of this process.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use farcall_base::{Error, ErrorKind};
+use farcall_link::line::FetchedData;
+use farcall_wire::{CallResult, Failure};
+
+use super::Driver;
+use super::connected::{Connected, Due};
+use crate::state::{LineNumber, Move, TransactionNumber};
+use crate::step::MoveFailure;
+
+/// Moves that wait for their value at a time.
+const FETCHES_MAX: usize = 256;
+
+/// A move, as the driver numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MoveNumber(u64);
+
+struct OnItsWay {
+    transaction: TransactionNumber,
+    moved: Move,
+    /// What of it lies here.
+    bytes: u64,
+}
+
+/// All of them.
+pub struct Moving {
+    queue: VecDeque<(TransactionNumber, Move)>,
+    moves: BTreeMap<MoveNumber, OnItsWay>,
+    last: u64,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl Moving {
+    /// There are none, and together they may take so many bytes.
+    pub fn new(bytes_max: u64) -> Moving {
+        Moving { queue: VecDeque::new(), moves: BTreeMap::new(), last: 0, bytes: 0, bytes_max }
+    }
+
+    /// A value is to be moved.
+    pub fn queue(&mut self, transaction: TransactionNumber, moved: Move) {
+        self.queue.push_back((transaction, moved));
+    }
+
+    /// A transaction is over, with all that is on its way for it.
+    pub fn forget(&mut self, transaction: TransactionNumber) {
+        self.queue.retain(|(of, _)| *of != transaction);
+        let mine = self.moves.iter().filter(|(_, one)| one.transaction == transaction);
+        for number in mine.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.take(number);
+        }
+    }
+
+    fn take(&mut self, number: MoveNumber) -> Option<OnItsWay> {
+        let one = self.moves.remove(&number)?;
+        self.bytes -= one.bytes;
+        Some(one)
+    }
+}
+
+impl Driver {
+    /// Starts moves for which there is room: the connections over which something is to be sent.
+    pub(super) fn start_moves(&mut self) -> Vec<LineNumber> {
+        let mut touched = Vec::new();
+        while self.moving.moves.len() < FETCHES_MAX && self.moving.bytes < self.moving.bytes_max {
+            let Some((transaction, moved)) = self.moving.queue.pop_front() else { break };
+            self.moving.last += 1;
+            let number = MoveNumber(self.moving.last);
+            let (from, id) = moved.from;
+            let line = (transaction, from);
+            if !self.lines.contains_key(&line) {
+                let why = MoveFailure::Target(gone(&lost()));
+                self.state.handle_moved(self.now(), transaction, &moved, Err(why));
+                continue;
+            }
+            self.moving.moves.insert(number, OnItsWay { transaction, moved, bytes: 0 });
+            touched.extend(self.say(line, Due::Fetched(number), |line| line.fetch(id).map(Some)));
+        }
+        touched
+    }
+
+    /// A value has come from its server, and goes on to the other one.
+    pub(super) fn fetched(&mut self, number: MoveNumber, fetched: FetchedData) {
+        let Some(one) = self.moving.moves.get_mut(&number) else { return };
+        one.bytes = fetched.bytes;
+        self.moving.bytes += fetched.bytes;
+        let (to, id) = one.moved.to;
+        let line = (one.transaction, to);
+        let call = one.moved.call;
+        if !self.lines.contains_key(&line) {
+            let why = MoveFailure::Target(gone(&lost()));
+            return self.finish_move(number, Err(why));
+        }
+        let said = self.say(line, Due::Put(number), |line| line.put(call, id, &fetched).map(Some));
+        if let Some(line) = said {
+            self.work(line);
+        }
+    }
+
+    /// A server said how its part of a move ended.
+    pub(super) fn end_move(&mut self, number: MoveNumber, result: CallResult, is_source: bool) {
+        let outcome = match result.failure {
+            None => Ok(()),
+            Some(failure) if is_source => Err(MoveFailure::Source(failure)),
+            Some(failure) => Err(MoveFailure::Target(failure)),
+        };
+        self.finish_move(number, outcome);
+    }
+
+    /// A connection is lost, and so is what was on its way over it.
+    pub(super) fn moves_lost(&mut self, connected: Connected, error: &Error) {
+        for number in connected.moves().collect::<Vec<_>>() {
+            self.finish_move(number, Err(MoveFailure::Target(gone(error))));
+        }
+    }
+
+    fn finish_move(&mut self, number: MoveNumber, outcome: Result<(), MoveFailure>) {
+        if let Some(one) = self.moving.take(number) {
+            self.state.handle_moved(self.now(), one.transaction, &one.moved, outcome);
+        }
+    }
+}
+
+fn gone(error: &Error) -> Failure {
+    Failure::from(error)
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "move a value", "a server is lost")
+}

@@ -1,0 +1,151 @@
+//! Values that are brought from one server to another: by way of this node, which reaches both.
+
+use std::collections::VecDeque;
+
+use farcall_base::{ErrorKind, Instant};
+use farcall_graph::{CallNumber, DataNumber, Place, ServerNumber};
+use farcall_wire::{Failure, Request};
+
+use crate::state::{Action, HERE, Move, Running, State, Tag, TransactionNumber};
+
+/// How often a result that the client wants is brought here again before it is given up.
+const TROUBLES_MAX: u32 = 4;
+
+impl State {
+    /// A value has come to a server, or could not be brought there.
+    pub fn handle_moved(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        moved: &Move,
+        outcome: Result<(), MoveFailure>,
+    ) {
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Some(running) = entry.running_mut() else { return };
+        match outcome {
+            Ok(()) => running.moved(now, moved),
+            Err(failure) => running.not_moved(now, number, moved, &failure, out),
+        }
+        self.pump(now, number);
+    }
+}
+
+/// Why a value was not brought.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MoveFailure {
+    /// Where it comes from does not have it.
+    Source(Failure),
+    /// Where it goes to did not take it, or one of the two is lost.
+    Target(Failure),
+}
+
+impl Running {
+    /// A value is to be brought somewhere. What the client wants may be on its way here already.
+    pub(super) fn bring(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        (data, from, to): (DataNumber, ServerNumber, ServerNumber),
+        out: &mut VecDeque<Action>,
+    ) {
+        if self.is_number(data) {
+            // It travels inside the call.
+            return self.transaction.handle_moved(now, data, to);
+        }
+        if to == HERE && self.wanted.get(&data).is_some_and(|wanted| wanted.is_moving) {
+            return;
+        }
+        let moved = self.start_move(data, from, to);
+        out.push_back(Action::Move(number, moved));
+    }
+
+    /// What the client wants of a call that returned elsewhere is brought here.
+    pub(super) fn deliver(
+        &mut self,
+        number: TransactionNumber,
+        call: CallNumber,
+        server: ServerNumber,
+        out: &mut VecDeque<Action>,
+    ) {
+        if server == HERE {
+            return;
+        }
+        for data in self.transaction.graph().call(call).makes.clone() {
+            let wanted = self.wanted.get(&data).filter(|_| !self.is_number(data));
+            if wanted.is_some_and(|wanted| !wanted.is_moving) && !self.is_at(data, HERE) {
+                let moved = self.start_move(data, server, HERE);
+                out.push_back(Action::Move(number, moved));
+            }
+        }
+    }
+
+    fn is_at(&self, data: DataNumber, server: ServerNumber) -> bool {
+        self.transaction.places(data).any(|place| place == Place::Server(server))
+    }
+
+    fn moved(&mut self, now: Instant, moved: &Move) {
+        let (to, _) = moved.to;
+        if let Some(wanted) = self.wanted.get_mut(&moved.data).filter(|_| to == HERE) {
+            wanted.is_moving = false;
+        }
+        self.transaction.handle_moved(now, moved.data, to);
+    }
+
+    fn not_moved(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        moved: &Move,
+        failure: &MoveFailure,
+        out: &mut VecDeque<Action>,
+    ) {
+        let data = moved.data;
+        let (to, _) = moved.to;
+        let (from, _) = moved.from;
+        if let MoveFailure::Source(failure) = failure {
+            let kind = ErrorKind::from_code(failure.kind);
+            if kind == Some(ErrorKind::NotFound) {
+                self.transaction.handle_gone(now, data, Place::Server(from));
+            }
+        }
+        self.transaction.handle_not_moved(now, data, to);
+        let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) else { return };
+        wanted.is_moving = false;
+        wanted.troubles += 1;
+        if wanted.troubles <= TROUBLES_MAX {
+            return self.deliver_again(number, data, out);
+        }
+        let (MoveFailure::Source(why) | MoveFailure::Target(why)) = failure;
+        let request = Request::Break(vec![wanted.id], why.clone());
+        out.push_back(Action::Ask((number, HERE), Tag::Other, request));
+    }
+
+    /// From wherever it is now; if it is nowhere, it is made again.
+    fn deliver_again(
+        &mut self,
+        number: TransactionNumber,
+        data: DataNumber,
+        out: &mut VecDeque<Action>,
+    ) {
+        let others = self.transaction.places(data).filter_map(|place| match place {
+            Place::Server(server) if server != HERE => Some(server),
+            _ => None,
+        });
+        if let Some(from) = others.min() {
+            let moved = self.start_move(data, from, HERE);
+            out.push_back(Action::Move(number, moved));
+        }
+    }
+
+    /// A value is needed no more.
+    pub(super) fn delete(&mut self, data: DataNumber, server: ServerNumber) {
+        if self.numbers.remove(&data).is_none() {
+            self.unneeded.push((server, self.place(data, server)));
+        }
+    }
+
+    /// A server is lost, with what was on its way from there.
+    pub(super) fn lost(&mut self, server: ServerNumber) {
+        self.delayed.retain(|one| one.server != server);
+    }
+}

@@ -1,0 +1,254 @@
+//! Other servers: which the metaserver of this node knows, what they have, and how they are reached.
+
+use std::collections::VecDeque;
+
+use farcall_base::{Bytes, Error, ErrorKind, Instant};
+use farcall_graph::{Argument, CallNumber, Plan};
+use farcall_idl::values::ByteValues;
+use farcall_placement::Demand;
+use farcall_wire::{PlaceQuestion, PlacedServer, Reply, Request, ServerPresence, ServerState};
+
+use super::begin::interface_of;
+use crate::state::{
+    Action, Beginning, HERE, LineNumber, Phase, Server, Servers, Standing, State, Tag,
+    TransactionNumber,
+};
+
+impl Beginning {
+    /// The server of this node told of others. One that places no calls has none.
+    pub(super) fn told_of_servers(&mut self, tag: Tag, reply: Reply) {
+        match (tag, reply) {
+            (Tag::Servers, Reply::Servers(list)) => {
+                list.into_iter().for_each(|state| self.servers.know(state));
+            }
+            (Tag::Place(routine), Reply::Placed(answer)) => {
+                // Whoever answers knows whether it has the routine itself.
+                if let Some(here) = self.servers.get_mut(HERE) {
+                    here.offers.remove(&routine);
+                }
+                let able = answer.servers.into_iter().filter(|placed| !placed.excluded);
+                able.for_each(|placed| self.servers.offers(routine, &placed));
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks where calls of each routine can run, if there are others: how many questions that takes.
+    pub(super) fn ask_where(
+        &self,
+        plan: &Plan,
+        line: LineNumber,
+        out: &mut VecDeque<Action>,
+    ) -> usize {
+        if self.servers.all().count() < 2 {
+            return 0;
+        }
+        let routines = plan.message().routines.len() as u32;
+        for routine in 0..routines {
+            let question = Box::new(question(plan, routine));
+            out.push_back(Action::Ask(line, Tag::Place(routine), Request::Place(question)));
+        }
+        routines as usize
+    }
+}
+
+/// Where calls of a routine can run, by the first of them whose sizes are known.
+fn question(plan: &Plan, routine: u32) -> PlaceQuestion {
+    let calls = plan.message().calls.iter().zip(0..);
+    let mut demands = calls.filter(|(call, _)| call.routine == routine).map(|(call, number)| {
+        let values = call.arguments.iter().map(|argument| match argument {
+            Argument::Inline(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        });
+        let interface = plan.interface(CallNumber(number));
+        let values: Vec<Option<&[u8]>> = values.collect();
+        let values = ByteValues::new(interface, values.as_slice());
+        Demand::of(interface, &values, Bytes(isize::MAX as u64)).ok()
+    });
+    let demand = demands.next().flatten();
+    let named = &plan.message().routines[routine as usize];
+    PlaceQuestion {
+        name: named.name.clone(),
+        contract: named.contract,
+        sizes: demand.map_or(0, |demand| demand.sizes),
+        amount: demand.map_or(1.0, |demand| demand.amount()),
+        processors: demand.and_then(|demand| demand.processors).unwrap_or(1),
+        calls: 1,
+        explains: true,
+        ..PlaceQuestion::default()
+    }
+}
+
+impl Servers {
+    /// Another server is known. Those that lead to others are not dialled: their servers are.
+    fn know(&mut self, state: ServerState) {
+        if state.is_self {
+            if let Some(here) = self.get_mut(HERE) {
+                here.processors = state.processors.max(1);
+                if !state.name.is_empty() {
+                    here.name = state.name;
+                }
+            }
+            return;
+        }
+        let is_dialled =
+            |address: &String| address.starts_with("unix:") || address.starts_with("tls://");
+        let addresses: Vec<String> = state.addresses.into_iter().filter(is_dialled).collect();
+        if addresses.is_empty() || state.leads || state.presence != ServerPresence::Up {
+            return;
+        }
+        let mut server = Server::new(state.name, addresses, state.processors);
+        let (sends, returns, latency) = server.ways;
+        let known = |measured: Option<f64>, default: f64| {
+            measured.filter(|one| one.is_finite() && *one > 0.0).unwrap_or(default)
+        };
+        server.ways = (
+            known(state.sends_at, sends),
+            known(state.returns_at, returns),
+            known(state.latency_s, latency),
+        );
+        self.add(server);
+    }
+
+    /// A server has a routine.
+    fn offers(&mut self, routine: u32, placed: &PlacedServer) {
+        let number = if placed.is_self { Some(HERE) } else { self.named(&placed.name) };
+        if let Some(server) = number.and_then(|number| self.get_mut(number)) {
+            let seconds = if placed.run_s.is_finite() { placed.run_s.max(0.0) } else { 0.0 };
+            server.offers.insert(routine, seconds);
+        }
+    }
+
+    /// Reaches those that have any of the routines: how many they are.
+    pub(super) fn dial(
+        &mut self,
+        number: TransactionNumber,
+        principal: &str,
+        out: &mut VecDeque<Action>,
+    ) -> usize {
+        let able = self.all().filter(|(server, known)| *server != HERE && !known.offers.is_empty());
+        let able: Vec<_> = able.map(|(server, known)| (server, known.addresses.clone())).collect();
+        let count = able.len();
+        for (server, addresses) in able {
+            out.push_back(Action::Dial((number, server), addresses, principal.to_owned()));
+        }
+        count
+    }
+}
+
+impl State {
+    /// The servers of a transaction.
+    fn servers_of(&mut self, number: TransactionNumber) -> Option<&mut Servers> {
+        match &mut self.entry_mut(number)?.phase {
+            Phase::Beginning(beginning) => Some(&mut beginning.servers),
+            Phase::Running(running) => Some(&mut running.servers),
+        }
+    }
+
+    /// Another server is connected: it must know the routines before it takes their calls.
+    pub(super) fn ask_other(&mut self, now: Instant, line: LineNumber) {
+        let (number, server) = line;
+        let Some(known) = self.servers_of(number).and_then(|all| all.get_mut(server)) else {
+            return;
+        };
+        let wanted: Vec<u32> = known.offers.keys().copied().collect();
+        known.standing = Standing::Coming(wanted.len());
+        let Some((entry, out)) = self.parts(number) else { return };
+        let names = match &entry.phase {
+            Phase::Beginning(beginning) => beginning.plan.as_ref().map(Plan::message),
+            Phase::Running(running) => Some(running.plan.message()),
+        };
+        let Some(message) = names else { return };
+        for routine in &wanted {
+            let request = Request::Interface(message.routines[*routine as usize].name.clone());
+            out.push_back(Action::Ask(line, Tag::Interface(*routine), request));
+        }
+        if wanted.is_empty() {
+            let message = "it has none of the routines";
+            let error = Error::new(ErrorKind::NotFound, "run a transaction", message);
+            self.handle_lost(now, line, &error);
+        }
+    }
+
+    /// Another server answered: what it has under another interface, it does not have.
+    pub(super) fn other_answered(
+        &mut self,
+        now: Instant,
+        line: LineNumber,
+        tag: Tag,
+        reply: Reply,
+    ) {
+        let (number, server) = line;
+        let Tag::Interface(routine) = tag else { return };
+        let Some(entry) = self.entry_mut(number) else { return };
+        let (message, servers) = match &mut entry.phase {
+            Phase::Beginning(beginning) => {
+                let Some(plan) = &beginning.plan else { return };
+                (plan.message(), &mut beginning.servers)
+            }
+            Phase::Running(running) => (running.plan.message(), &mut running.servers),
+        };
+        let has_it = match reply {
+            Reply::Interface(reply) => message
+                .routines
+                .get(routine as usize)
+                .is_some_and(|known| interface_of(known, &reply).is_ok()),
+            _ => false,
+        };
+        let Some(known) = servers.get_mut(server) else { return };
+        if !has_it {
+            known.offers.remove(&routine);
+        }
+        let Standing::Coming(left) = known.standing else { return };
+        if left > 1 {
+            known.standing = Standing::Coming(left - 1);
+            return;
+        }
+        known.standing = Standing::There;
+        known.again = None;
+        let processors = known.processors;
+        match entry.running_mut() {
+            Some(running) => {
+                running.transaction.handle_server(now, server, processors);
+                self.pump(now, number);
+            }
+            None => self.answered(now, number),
+        }
+    }
+
+    /// Servers that were lost are tried again.
+    pub(super) fn dial_again(&mut self, now: Instant, number: TransactionNumber) {
+        let Some((entry, out)) = self.parts(number) else { return };
+        let principal = entry.principal.clone();
+        let Some(running) = entry.running_mut() else { return };
+        if running.transaction.is_over() {
+            return;
+        }
+        for (server, addresses) in running.servers.take_again(now) {
+            out.push_back(Action::Dial((number, server), addresses, principal.clone()));
+        }
+    }
+
+    /// A connection of a transaction is lost, or could not be made. With the server of this node all is
+    /// lost that belongs to the transaction; without another one it goes on.
+    pub fn handle_lost(&mut self, now: Instant, line: LineNumber, error: &Error) {
+        let (number, server) = line;
+        if server == HERE {
+            return self.end(number, error);
+        }
+        let Some(servers) = self.servers_of(number) else { return };
+        let was_coming =
+            servers.get(server).is_some_and(|known| matches!(known.standing, Standing::Coming(_)));
+        servers.lost(now, server);
+        let Some(entry) = self.entry_mut(number) else { return };
+        match entry.running_mut() {
+            Some(running) => {
+                running.lost(server);
+                running.transaction.handle_lost(now, server);
+                self.pump(now, number);
+            }
+            None if was_coming => self.answered(now, number),
+            None => {}
+        }
+    }
+}
