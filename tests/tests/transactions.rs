@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use farcall_base::{ChannelId, DataId, TransactionId};
-use farcall_client::{Array, CallOptions, Client, Data, ErrorKind};
+use farcall_client::{Array, CallOptions, Client, Data, ErrorKind, ServerPresence};
 use farcall_graph::{Argument, CallMessage, Input, Message, RoutineName, WantedResult};
 use farcall_link::line::{Line, LineEvent};
-use farcall_tests::{Server, Transport, eventually, resident};
+use farcall_tests::{Directory, Server, Transport, eventually, resident};
 use farcall_wire::{
-    DATA, Failure, Reply, Request, TRANSACTIONS, TimelineState, TransactionBegin, TransactionEnd,
-    TransactionReply, TransactionRequest,
+    DATA, Failure, PLACEMENT, Reply, Request, TRANSACTIONS, Timeline, TimelineState,
+    TransactionBegin, TransactionEnd, TransactionReply, TransactionRequest,
 };
 use rustix::event::{PollFd, Timespec, poll};
 
@@ -18,6 +18,8 @@ const MANY: usize = 3000;
 
 struct World {
     server: Server,
+    /// Servers that joined it.
+    members: Vec<Server>,
     client: Client,
     line: Line,
     graph: Message,
@@ -29,10 +31,36 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let server = Server::start(Transport::Unix, &[resident()], &[]);
+        World::of(Server::start(Transport::Unix, &[resident()], &[]), Vec::new())
+    }
+
+    /// A server that publishes nothing of this itself, and others that joined it.
+    fn joined(count: usize) -> World {
+        let folder = Directory::new();
+        let text = "Module nothing;\nDefine nothing(OUT int one) { *one = 1; }\n";
+        let meta = Server::start(Transport::Unix, &[folder.write("nothing.idl", text)], &[]);
+        let join = || {
+            let mut command = Server::command();
+            command.args(["--join", meta.address()]);
+            Server::start_as(command, &[resident()])
+        };
+        let members: Vec<Server> = (0..count).map(|_| join()).collect();
+        let world = World::of(meta, members);
+        let all = |world: &World| {
+            let known = world.client.servers(Duration::from_secs(20)).unwrap();
+            let up = known.iter().filter(|one| one.presence == ServerPresence::Up);
+            up.filter(|one| one.routines > 5).count() == count
+        };
+        assert!(eventually(|| all(&world)));
+        // The interfaces of a server come one report after the other.
+        assert!(eventually(|| world.client.routine("resident/nap").is_ok()));
+        world
+    }
+
+    fn of(server: Server, members: Vec<Server>) -> World {
         let client = server.client();
         let line = line(&server);
-        World { server, client, line, graph: Message::default(), put: Vec::new(), last: 0 }
+        World { server, members, client, line, graph: Message::default(), put: Vec::new(), last: 0 }
     }
 
     fn id(&mut self) -> [u8; 16] {
@@ -102,6 +130,13 @@ impl World {
         }
     }
 
+    fn timeline(&mut self, id: TransactionId) -> Timeline {
+        match self.asked(TransactionRequest::Timeline(id, 0)) {
+            TransactionReply::Timeline(timeline) => *timeline,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn wait(&mut self, id: TransactionId) -> TransactionEnd {
         match self.asked(TransactionRequest::Await(id)) {
             TransactionReply::Over(end) => end,
@@ -122,7 +157,7 @@ impl World {
 fn line(server: &Server) -> Line {
     let path = server.address().strip_prefix("unix:").expect("it listens at a socket").to_owned();
     let stream = farcall_transport_unix::connect_within(path.as_ref(), Duration::from_secs(10));
-    let mut line = Line::new(stream.unwrap(), &[DATA, TRANSACTIONS]);
+    let mut line = Line::new(stream.unwrap(), &[DATA, PLACEMENT, TRANSACTIONS]);
     let event = next(&mut line);
     let LineEvent::Open(features) = event else { panic!("the server greets first") };
     assert!(features.iter().any(|feature| feature == TRANSACTIONS));
@@ -161,6 +196,12 @@ fn double(value: f64) -> Argument {
     Argument::Inline(value.to_ne_bytes().to_vec())
 }
 
+/// Two by two, with this on the diagonal.
+fn eye(value: f64) -> Argument {
+    let values = [value, 0.0, 0.0, value];
+    Argument::Inline(values.into_iter().flat_map(f64::to_ne_bytes).collect())
+}
+
 fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|number| number as f64).collect()
 }
@@ -185,10 +226,7 @@ fn a_chain_runs_and_its_results_are_fetched() {
             world.put[0].fetch(&CallOptions::default()).unwrap().array::<f64>("value").unwrap()[2],
             2.0
         );
-        let TransactionReply::Timeline(timeline) = world.asked(TransactionRequest::Timeline(id, 0))
-        else {
-            panic!()
-        };
+        let timeline = world.timeline(id);
         assert_eq!((timeline.calls, timeline.rows.len()), (5, 5));
         for row in &timeline.rows {
             assert_eq!(
@@ -371,4 +409,65 @@ fn ten_thousand_calls_run() {
     eprintln!("10,000 calls took {:?}", began.elapsed());
     let values = wanted.map(|name| world.values(name)[1]);
     assert_eq!(values, [0.0, 5000.0, 9999.0]);
+}
+
+/// Slow calls run side by side, and what one server made is used by another.
+#[test]
+fn calls_run_on_all_servers() {
+    let mut world = World::joined(2);
+    let slow: Vec<u32> = (0..4)
+        .map(|_| world.call("resident/slow", vec![double(0.5), Argument::Absent, int(MANY)]))
+        .collect();
+    let products: Vec<DataId> = slow
+        .iter()
+        .map(|call| {
+            let scaled = world.scale(2.0, Argument::Result(*call, 1), MANY);
+            let again = world.scale(2.0, Argument::Result(scaled, 1), MANY);
+            world.want(again, 1)
+        })
+        .collect();
+    let x = world.input(&numbers(MANY));
+    let scaled = world.scale(3.0, x, MANY);
+    let given = world.want(scaled, 1);
+    let id = world.begin().unwrap();
+    assert_eq!(world.wait(id).failed, 0);
+    for name in products {
+        assert_eq!(world.values(name)[5], 20.0);
+    }
+    assert_eq!(world.values(given)[5], 15.0);
+    let timeline = world.timeline(id);
+    let used = |server: u32| timeline.rows.iter().filter(|row| row.server == Some(server)).count();
+    assert_eq!(used(0), 0, "it publishes none of them: {timeline:?}");
+    assert!(used(1) >= 2 && used(2) >= 2, "{timeline:?}");
+}
+
+/// What a server makes and another one needs is brought there; what is lost with a server is made again.
+#[test]
+fn a_server_is_killed_and_what_it_had_is_made_again() {
+    let mut world = World::joined(2);
+    let slow: Vec<u32> = (0..8)
+        .map(|at| {
+            let factor = 1.0 + f64::from(at);
+            let one = world.call("resident/nap", vec![double(0.1), eye(factor), Argument::Absent]);
+            let other = world.call("resident/nap", vec![double(0.1), eye(1.0), Argument::Absent]);
+            let (one, other) = (Argument::Result(one, 2), Argument::Result(other, 2));
+            world.call("resident/product", vec![one, other, Argument::Absent, int(2)])
+        })
+        .collect();
+    let mut sums = slow.clone();
+    while sums.len() > 1 {
+        let pair = |world: &mut World, pair: &[u32]| {
+            let (one, other) = (Argument::Result(pair[0], 2), Argument::Result(pair[1], 2));
+            world.call("resident/product", vec![one, other, Argument::Absent, int(2)])
+        };
+        sums = sums.chunks(2).map(|two| pair(&mut world, two)).collect();
+    }
+    let wanted = world.want(sums[0], 2);
+    let id = world.begin().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    world.members.remove(0).kill();
+    let end = world.wait(id);
+    assert_eq!(end.failed, 0, "{end:?} {:?}", world.timeline(id));
+    let product: f64 = (0..8).map(|at| f64::from(at + 1)).product();
+    assert_eq!(world.values(wanted), [product, 0.0, 0.0, product]);
 }

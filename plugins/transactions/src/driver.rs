@@ -14,7 +14,7 @@ use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
 use farcall_services::transactions::{self, TransactionsHandle};
 use farcall_services::transports::TransportsHandle;
-use farcall_wire::DATA;
+use farcall_wire::{DATA, PLACEMENT};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::options::Settings;
@@ -269,7 +269,7 @@ impl Driver {
     fn connect(&mut self, number: LineNumber, asked: (ConnectionId, ChannelId)) -> Result<()> {
         let [own, servers] = self.services.transports.pair()?;
         self.services.server.adopt(servers, asked)?;
-        self.lines.insert(number, Connected::new(Line::new(own, &[DATA])));
+        self.lines.insert(number, Connected::new(Line::new(own, &[DATA, PLACEMENT])));
         Ok(())
     }
 

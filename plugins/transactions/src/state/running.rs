@@ -9,7 +9,7 @@ use farcall_graph::{
 };
 use farcall_idl::data::DataKind;
 use farcall_idl::interface::Parameter;
-use farcall_wire::{Argument, Failure, InlineBytes, Open};
+use farcall_wire::{Argument, Failure, InlineBytes, Open, Promise};
 
 use super::{HERE, Ids, Move, Servers};
 
@@ -71,6 +71,8 @@ pub struct Running {
     pub wanted: HashMap<DataNumber, Wanted>,
     /// Ids that values have at servers.
     places: HashMap<(DataNumber, ServerNumber), DataId>,
+    /// Those of values that are brought there, and have not come.
+    promised: BTreeSet<(DataNumber, ServerNumber)>,
     /// Values that are numbers to whoever makes or uses them.
     as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
@@ -109,6 +111,7 @@ impl Running {
         Running {
             wanted: named.collect(),
             places: places.collect(),
+            promised: BTreeSet::new(),
             took: BTreeMap::new(),
             servers,
             transaction,
@@ -215,20 +218,40 @@ impl Running {
         self.as_numbers.contains(&data)
     }
 
-    /// A value is brought from one server to another.
-    pub fn start_move(&mut self, data: DataNumber, from: ServerNumber, to: ServerNumber) -> Move {
+    /// A value is brought from one server to another. Calls that are opened there name it before it has
+    /// come: so it is promised, unless that was done before.
+    pub fn start_move(
+        &mut self,
+        data: DataNumber,
+        from: ServerNumber,
+        to: ServerNumber,
+    ) -> (Move, Option<Promise>) {
         self.moves += 1;
-        let wanted = self.wanted.get_mut(&data).filter(|_| to == HERE);
-        let id = match wanted {
-            Some(wanted) => {
-                wanted.is_moving = true;
-                wanted.id
-            }
-            None => self.ids.moved(data, self.moves),
-        };
+        let call = self.ids.move_call(data, self.moves);
         let from = (from, self.place(data, from));
+        if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
+            wanted.is_moving = true;
+            self.places.insert((data, to), wanted.id);
+            return (Move { data, from, to: (to, wanted.id), call }, None);
+        }
+        if !self.promised.insert((data, to)) {
+            return (Move { data, from, to: (to, self.place(data, to)), call }, None);
+        }
+        let id = self.ids.moved(data, self.moves);
         self.places.insert((data, to), id);
-        Move { data, from, to: (to, id), call: self.ids.move_call(data, self.moves) }
+        let kind = match self.plan.origin(data) {
+            Origin::Input(input) => self.plan.message().inputs[input as usize].kind.clone(),
+            Origin::Result(..) => self.kind(data).map(|kind| kind.to_string()).unwrap_or_default(),
+        };
+        (Move { data, from, to: (to, id), call }, Some(Promise { data: id, kind }))
+    }
+
+    /// A value has come to a server.
+    pub fn has_moved(&mut self, data: DataNumber, to: ServerNumber) {
+        self.promised.remove(&(data, to));
+        if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
+            wanted.is_moving = false;
+        }
     }
 
     /// A number that the client wants, as a call that puts it at the server.

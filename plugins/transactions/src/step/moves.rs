@@ -55,7 +55,20 @@ impl Running {
         if to == HERE && self.wanted.get(&data).is_some_and(|wanted| wanted.is_moving) {
             return;
         }
-        let moved = self.start_move(data, from, to);
+        self.send(number, (data, from, to), out);
+    }
+
+    fn send(
+        &mut self,
+        number: TransactionNumber,
+        (data, from, to): (DataNumber, ServerNumber, ServerNumber),
+        out: &mut VecDeque<Action>,
+    ) {
+        let (moved, promise) = self.start_move(data, from, to);
+        if let Some(promise) = promise {
+            let request = Request::Promise(vec![promise], 0);
+            out.push_back(Action::Ask((number, to), Tag::Other, request));
+        }
         out.push_back(Action::Move(number, moved));
     }
 
@@ -73,8 +86,7 @@ impl Running {
         for data in self.transaction.graph().call(call).makes.clone() {
             let wanted = self.wanted.get(&data).filter(|_| !self.is_number(data));
             if wanted.is_some_and(|wanted| !wanted.is_moving) && !self.is_at(data, HERE) {
-                let moved = self.start_move(data, server, HERE);
-                out.push_back(Action::Move(number, moved));
+                self.send(number, (data, server, HERE), out);
             }
         }
     }
@@ -85,9 +97,7 @@ impl Running {
 
     fn moved(&mut self, now: Instant, moved: &Move) {
         let (to, _) = moved.to;
-        if let Some(wanted) = self.wanted.get_mut(&moved.data).filter(|_| to == HERE) {
-            wanted.is_moving = false;
-        }
+        self.has_moved(moved.data, to);
         self.transaction.handle_moved(now, moved.data, to);
     }
 
@@ -132,8 +142,7 @@ impl Running {
             _ => None,
         });
         if let Some(from) = others.min() {
-            let moved = self.start_move(data, from, HERE);
-            out.push_back(Action::Move(number, moved));
+            self.send(number, (data, from, HERE), out);
         }
     }
 

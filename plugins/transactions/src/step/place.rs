@@ -107,6 +107,10 @@ impl Servers {
             known(state.returns_at, returns),
             known(state.latency_s, latency),
         );
+        // It says itself what it has, when it is asked.
+        let routines = self.get(HERE).map(|here| here.offers.keys().copied().collect::<Vec<_>>());
+        let unknown = routines.unwrap_or_default().into_iter().map(|routine| (routine, 0.0));
+        server.offers = unknown.collect();
         self.add(server);
     }
 
@@ -119,15 +123,15 @@ impl Servers {
         }
     }
 
-    /// Reaches those that have any of the routines: how many they are.
+    /// Reaches all of them: how many they are.
     pub(super) fn dial(
         &mut self,
         number: TransactionNumber,
         principal: &str,
         out: &mut VecDeque<Action>,
     ) -> usize {
-        let able = self.all().filter(|(server, known)| *server != HERE && !known.offers.is_empty());
-        let able: Vec<_> = able.map(|(server, known)| (server, known.addresses.clone())).collect();
+        let others = self.all().filter(|(server, _)| *server != HERE);
+        let able: Vec<_> = others.map(|(server, one)| (server, one.addresses.clone())).collect();
         let count = able.len();
         for (server, addresses) in able {
             out.push_back(Action::Dial((number, server), addresses, principal.to_owned()));

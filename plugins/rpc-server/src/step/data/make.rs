@@ -137,6 +137,7 @@ impl Server {
             if let Some(data) = self.state.kept.data.get_mut(&stay.id) {
                 // It was promised: whoever waits for it goes on to wait.
                 data.content = Content::Coming(Some(key));
+                data.kind = stay.kind;
                 self.state.kept.resize_data(&stay.id, stay.counted());
                 continue;
             }

@@ -86,7 +86,8 @@ impl Server {
         match self.state.kept.data.get(&id) {
             Some(data) => {
                 let is_open = matches!(data.content, Content::Coming(None));
-                is_open && data.kind == kind && data.principal == principal
+                let fits = (data.kind.element, data.kind.rank) == (kind.element, kind.rank);
+                is_open && fits && data.principal == principal
             }
             None => !self.state.calls.has_id(&id.as_call()) && !self.state.kept.has(&id.as_call()),
         }
