@@ -430,7 +430,8 @@ fn calls_run_on_all_servers() {
     let scaled = world.scale(3.0, x, MANY);
     let given = world.want(scaled, 1);
     let id = world.begin().unwrap();
-    assert_eq!(world.wait(id).failed, 0);
+    let end = world.wait(id);
+    assert_eq!(end.failed, 0, "{end:?}");
     for name in products {
         assert_eq!(world.values(name)[5], 20.0);
     }

@@ -354,16 +354,30 @@ pub struct Learned<'a> {
 }
 
 impl Costs for Learned<'_> {
-    /// What was seen here comes before what the metaserver has learned.
     fn run_s(&self, call: CallNumber, server: ServerNumber) -> Option<f64> {
         let routine = self.plan.message().calls[call.0 as usize].routine;
-        let predicted = *self.servers.get(server)?.offers.get(&routine)?;
-        let seen = self.took.get(&(routine, server)).and_then(Took::mean);
-        let predicted = Some(predicted).filter(|seconds| *seconds > 0.0);
-        Some(seen.or(predicted).unwrap_or(UNKNOWN_S))
+        self.servers.get(server)?.offers.get(&routine)?;
+        // A server of which nothing is known is taken to be like the others.
+        let own = self.known_s(routine, server);
+        Some(own.or_else(|| self.mean_s(routine)).unwrap_or(UNKNOWN_S))
     }
 
     fn move_s(&self, from: Place, to: ServerNumber, bytes: u64) -> f64 {
         self.servers.move_s(from, to, bytes)
+    }
+}
+
+impl Learned<'_> {
+    /// What was seen here comes before what the metaserver has learned.
+    fn known_s(&self, routine: u32, server: ServerNumber) -> Option<f64> {
+        let seen = self.took.get(&(routine, server)).and_then(Took::mean);
+        let predicted = self.servers.get(server)?.offers.get(&routine).copied();
+        seen.or(predicted.filter(|seconds| *seconds > 0.0))
+    }
+
+    fn mean_s(&self, routine: u32) -> Option<f64> {
+        let known = self.servers.all().filter_map(|(server, _)| self.known_s(routine, server));
+        let (count, sum) = known.fold((0u32, 0.0), |(count, sum), one| (count + 1, sum + one));
+        (count > 0).then(|| sum / f64::from(count))
     }
 }

@@ -91,7 +91,7 @@ impl Running {
         }
     }
 
-    fn is_at(&self, data: DataNumber, server: ServerNumber) -> bool {
+    pub(super) fn is_at(&self, data: DataNumber, server: ServerNumber) -> bool {
         self.transaction.places(data).any(|place| place == Place::Server(server))
     }
 

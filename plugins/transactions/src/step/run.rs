@@ -181,7 +181,10 @@ impl Running {
         let ids = unwanted.map(|data| (server, self.made_as(data, server, attempt)));
         self.unneeded.extend(ids.collect::<Vec<_>>());
         let error = Error::from(failure.clone());
-        let has_run = !failure.retryable;
+        // A server runs nothing before all that it uses is there.
+        let mut uses = self.transaction.graph().call(call).uses.iter();
+        let had_all = uses.all(|data| self.is_number(*data) || self.is_at(*data, server));
+        let has_run = had_all && !failure.retryable;
         let why = Failure { kind: error.kind(), message: error.message().to_owned(), has_run };
         self.failures.insert(call, failure);
         self.transaction.handle_failed(now, call, server, attempt, why);
