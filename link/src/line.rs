@@ -9,8 +9,8 @@ use std::sync::Arc;
 use farcall_base::{Bytes, CallId, ChannelId, DataId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Place, Setup, Transmit};
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, InlineBytes, Open, Reply,
-    Request, Resume, Role,
+    Argument, ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, InlineBytes, InterfaceReply,
+    Open, Reply, Request, Resume, Role,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -92,7 +92,7 @@ impl Line {
         Line::speaking_for(stream, features, None)
     }
 
-    /// The same for a user whom the other end believes this server to speak for.
+    /// The same for another user, if the other end believes that this server speaks for it.
     pub fn speaking_for(
         stream: Box<dyn ByteStream>,
         features: &[&str],
@@ -250,15 +250,18 @@ impl End {
             self.events.push(LineEvent::Ended(channel, result));
             return Ok(());
         };
-        let (bytes, inline) = match result.results.pop() {
-            Some(Argument::Inline(inline)) => (inline.len() as u64, inline),
-            Some(Argument::Blocks(Some(bytes))) => (bytes, InlineBytes::new()),
+        let value = result.results.pop();
+        let bytes = match &value {
+            Some(Argument::Inline(inline)) => inline.len() as u64,
+            Some(Argument::Blocks(Some(bytes))) => *bytes,
             _ => return Err(broken("data came without its length")),
         };
         let size = usize::try_from(bytes)
             .map_err(|_| broken("data is larger than any memory").with("bytes", Bytes(bytes)))?;
         let region: Arc<dyn Region> = Arc::new(HeapRegion::new(size)?);
-        Space::of(&*region, 0, inline.len())?.bytes().copy_from_slice(&inline);
+        if let Some(Argument::Inline(inline)) = value {
+            Space::of(&*region, 0, inline.len())?.bytes().copy_from_slice(&inline);
+        }
         fetching.elements = Some((region, bytes));
         Ok(())
     }
@@ -270,7 +273,7 @@ impl End {
         let (Some(interface), Some(mut extents)) = (told.interface, told.arguments) else { return };
         // The last parameter is the value.
         extents.pop();
-        let (kind, contract) = (interface.name, interface.contract);
+        let InterfaceReply { name: kind, contract, .. } = interface;
         let fetched = FetchedData { kind, contract, extents, elements, bytes };
         self.events.push(LineEvent::Fetched(channel, fetched));
     }

@@ -95,7 +95,8 @@ impl World {
     fn input(&mut self, values: &[f64]) -> Argument {
         let data = self.client.put(Array::vector(values), &CallOptions::default()).unwrap();
         let name = data.id();
-        let (kind, extents) = ("data:double:1:row".to_owned(), vec![values.len() as u64]);
+        let kind = "data:double:1:row".to_owned();
+        let extents = vec![values.len() as u64];
         self.graph.inputs.push(Input { name, kind, extents });
         self.put.push(data);
         Argument::Input(self.graph.inputs.len() as u32 - 1)
@@ -451,14 +452,14 @@ fn a_server_is_killed_and_what_it_had_is_made_again() {
             let factor = 1.0 + f64::from(at);
             let one = world.call("resident/nap", vec![double(0.1), eye(factor), Argument::Absent]);
             let other = world.call("resident/nap", vec![double(0.1), eye(1.0), Argument::Absent]);
-            let (one, other) = (Argument::Result(one, 2), Argument::Result(other, 2));
+            let [one, other] = [one, other].map(|call| Argument::Result(call, 2));
             world.call("resident/product", vec![one, other, Argument::Absent, int(2)])
         })
         .collect();
     let mut sums = slow.clone();
     while sums.len() > 1 {
         let pair = |world: &mut World, pair: &[u32]| {
-            let (one, other) = (Argument::Result(pair[0], 2), Argument::Result(pair[1], 2));
+            let [one, other] = [pair[0], pair[1]].map(|call| Argument::Result(call, 2));
             world.call("resident/product", vec![one, other, Argument::Absent, int(2)])
         };
         sums = sums.chunks(2).map(|two| pair(&mut world, two)).collect();

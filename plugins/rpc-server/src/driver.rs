@@ -101,7 +101,7 @@ pub enum Message {
     Metaserver(ToServer),
     /// An answer about transactions to a client.
     Transacted(ConnectionId, farcall_base::ChannelId, Result<farcall_wire::Reply>),
-    /// Whoever runs transactions says something.
+    /// The plugin that runs transactions says something.
     Transactions(transactions::ToServer),
     /// An array that a call names by URL.
     Fetched(CallKey, u16, Result<Fetched>),

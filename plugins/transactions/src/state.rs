@@ -1,7 +1,7 @@
 //! What the plugin knows: transactions that begin, run, or are kept.
 //!
 //! - A transaction stands in `entries` from the question that begins it until it was refused, was
-//!   ended, or its time is over.
+//!   ended, or its time has passed.
 //! - `due` has exactly the times that entries name.
 //! - The calls and data of a transaction belong to a connection of its own to the server, and go with
 //!   that. So nothing is left when a transaction leaves the table.

@@ -114,7 +114,7 @@ fn not_there(id: &TransactionId) -> Error {
     Error::new(ErrorKind::NotFound, "find a transaction", "the server has no such transaction")
         .with("transaction", id)
         .fix(
-            "it was ended, its time is over, or it belongs to another user: `farcall transactions` \
+            "it was ended, its time has passed, or it belongs to another user: `farcall transactions` \
             lists yours",
         )
 }

@@ -22,7 +22,7 @@ pub enum TransactionRequest {
     /// Run this. Answer: [`crate::Reply::Done`] when it was checked and runs.
     #[n(0)]
     Begin(#[n(0)] Box<TransactionBegin>),
-    /// Tell me when it is over. Answer: [`TransactionReply::Over`].
+    /// Tell me when it has ended. Answer: [`TransactionReply::Over`].
     #[n(1)]
     Await(#[cbor(n(0), with = "id")] TransactionId),
     /// How are these? Without any: which do I have? Answer: [`TransactionReply::List`].
@@ -50,7 +50,7 @@ pub struct TransactionBegin {
     /// The graph (spec/transactions.md, section 4).
     #[cbor(n(2), with = "minicbor::bytes")]
     pub graph: Vec<u8>,
-    /// For how many microseconds it and its results stay when it is over and its client has left;
+    /// For how many microseconds it and its results stay when it has ended and its client has left;
     /// its client may leave while it runs.
     #[n(3)]
     pub keep_us: Option<u64>,
@@ -60,7 +60,7 @@ pub struct TransactionBegin {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(flat)]
 pub enum TransactionReply {
-    /// It is over.
+    /// It has ended.
     #[n(0)]
     Over(#[n(0)] TransactionEnd),
     /// Transactions, the oldest first.
@@ -119,7 +119,7 @@ pub struct TransactionStatus {
     /// Microseconds since it began.
     #[n(6)]
     pub age_us: u64,
-    /// Microseconds until it is forgotten, where its client is not connected and it is over.
+    /// Microseconds until it is forgotten, where its client is not connected and it has ended.
     #[n(7)]
     pub left_us: Option<u64>,
     /// Whose it is.

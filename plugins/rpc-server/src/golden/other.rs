@@ -107,10 +107,12 @@ impl Other {
         (id, named): (CallId, CallId),
         routines: &[Arc<PublishedRoutine>],
     ) {
+        if let Some(request) = super::transactions::request(what, words) {
+            self.machine.request(&request).unwrap();
+            return;
+        }
         match what {
-            "ask" => {
-                self.machine.request(&Request::Interface(words[0].to_owned())).unwrap();
-            }
+            "ask" => drop(self.machine.request(&Request::Interface(words[0].to_owned())).unwrap()),
             "list" => {
                 self.machine.request(&Request::List).unwrap();
             }
@@ -129,9 +131,6 @@ impl Other {
             "forget" => drop(self.machine.request(&Request::Forget(named)).unwrap()),
             "kept" => drop(self.machine.request(&Request::Kept).unwrap()),
             "data" => drop(self.machine.request(&Request::Data(data_ids(words)))),
-            "begin-graph" | "await" | "promise" | "break" => {
-                self.machine.request(&super::transactions::request(what, words)).unwrap();
-            }
             "delete-data" => drop(self.machine.request(&Request::DeleteData(data_ids(words)))),
             "has" => self.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {

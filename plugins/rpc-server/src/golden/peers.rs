@@ -8,6 +8,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId};
 use farcall_call::Transmit;
 use farcall_link::turnstile::Turnstile;
 use farcall_services::directory::PublishedRoutine;
+use farcall_services::fetcher::Wanted;
 use farcall_wire::{Argument, Attribute, CALLBACKS, DATA, PLACEMENT, RESUME, StateQuestion, kept};
 
 use super::memory::Memory;
@@ -260,17 +261,13 @@ impl Peers {
                 self.questions.push_back((connection, channel));
                 super::placing::asked(&asker, &request)
             }
-            Action::Transact { asker, request } => {
-                self.questions.push_back((asker.connection, asker.channel));
-                super::transactions::asked(&asker, &request)
+            Action::Transact { .. } | Action::TellTransactions(_) => {
+                super::transactions::acted(&mut self.questions, &action)
             }
-            Action::TellTransactions(news) => super::transactions::told(&news),
             Action::Fetch { key, slot, wanted } => {
                 self.fetches.push_back((key, slot));
-                format!(
-                    "fetch {slot} {}, shape {:?}, for {}",
-                    wanted.url, wanted.shape, wanted.principal
-                )
+                let Wanted { url, shape, principal, .. } = wanted;
+                format!("fetch {slot} {url}, shape {shape:?}, for {principal}")
             }
             Action::Order { connection, channel, order, .. } => {
                 self.questions.push_back((connection, channel));

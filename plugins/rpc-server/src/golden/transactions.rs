@@ -1,6 +1,8 @@
 //! What scripts say of transactions and of promised data.
 
-use farcall_base::{ErrorKind, TransactionId};
+use std::collections::VecDeque;
+
+use farcall_base::{ChannelId, ConnectionId, ErrorKind, TransactionId};
 use farcall_services::transactions::{Asker, Message};
 use farcall_wire::{
     Failure, Promise, Reply, Request, TransactionBegin, TransactionEnd, TransactionReply,
@@ -8,11 +10,13 @@ use farcall_wire::{
 };
 
 use super::other::data_ids;
+use crate::state::Action;
 
 /// `begin-graph GRAPH`, `await`, `promise TYPE DATA…`, `break DATA…`: what a client asks.
-pub fn request(what: &str, words: &[&str]) -> Request {
+/// Nothing for anything else.
+pub fn request(what: &str, words: &[&str]) -> Option<Request> {
     let id = TransactionId(*b"golden-transact.");
-    match what {
+    Some(match what {
         "begin-graph" => {
             let graph = words[0].as_bytes().to_vec();
             let begin = TransactionBegin { id, graph, keep_us: None };
@@ -23,15 +27,27 @@ pub fn request(what: &str, words: &[&str]) -> Request {
             let promise = |data| Promise { data, kind: words[0].to_owned() };
             Request::Promise(data_ids(&words[1..]).into_iter().map(promise).collect(), 0)
         }
-        _ => {
+        "break" => {
             let error = farcall_base::Error::new(ErrorKind::Cancelled, "make data", "not wanted");
             Request::Break(data_ids(words), Failure::from(&error))
         }
+        _ => return None,
+    })
+}
+
+/// What the plugin is asked and told, in words; who asked waits for an answer.
+pub fn acted(questions: &mut VecDeque<(ConnectionId, ChannelId)>, action: &Action) -> String {
+    match action {
+        Action::Transact { asker, request } => {
+            questions.push_back((asker.connection, asker.channel));
+            asked(asker, request)
+        }
+        Action::TellTransactions(news) => told(news),
+        _ => String::new(),
     }
 }
 
-/// What the plugin is asked, in words.
-pub fn asked(asker: &Asker, request: &TransactionRequest) -> String {
+fn asked(asker: &Asker, request: &TransactionRequest) -> String {
     let what = match request {
         TransactionRequest::Begin(begin) => {
             format!("begin {}", String::from_utf8_lossy(&begin.graph))
@@ -41,8 +57,7 @@ pub fn asked(asker: &Asker, request: &TransactionRequest) -> String {
     format!("{} of {} asks: {what}", asker.principal, asker.connection)
 }
 
-/// What the plugin is told, in words.
-pub fn told(news: &Message) -> String {
+fn told(news: &Message) -> String {
     match news {
         Message::Left { connection, may_return } => {
             format!("{connection} left, may return {may_return:?}")

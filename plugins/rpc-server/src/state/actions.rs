@@ -56,14 +56,14 @@ pub enum Action {
         /// What.
         request: placement::Request,
     },
-    /// Ask whoever runs transactions here; tell [`crate::step::Server::transacted`].
+    /// Ask the plugin that runs transactions here; tell [`crate::step::Server::transacted`].
     Transact {
         /// Who asks.
         asker: transactions::Asker,
         /// What.
         request: TransactionRequest,
     },
-    /// Tell whoever runs transactions here.
+    /// Tell the plugin that runs transactions here.
     TellTransactions(transactions::Message),
     /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of
     /// rights.

@@ -45,7 +45,7 @@ impl Moving {
         self.queue.push_back((transaction, moved));
     }
 
-    /// A transaction is over, with all that is on its way for it.
+    /// A transaction has ended, with all that is on its way for it.
     pub fn forget(&mut self, transaction: TransactionNumber) {
         self.queue.retain(|(of, _)| *of != transaction);
         let mine = self.moves.iter().filter(|(_, one)| one.transaction == transaction);

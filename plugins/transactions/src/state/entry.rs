@@ -20,7 +20,7 @@ pub struct Entry {
     pub principal: String,
     /// Who began it.
     pub owner: Owner,
-    /// For how long it stays when it is over and its client has left.
+    /// For how long it stays when it has ended and its client has left.
     pub keep: Option<Duration>,
     /// When it began.
     pub began: Instant,
@@ -28,7 +28,7 @@ pub struct Entry {
     pub expires: Option<Instant>,
     /// When something is to be done, as the table of all has it.
     pub due: Option<Instant>,
-    /// Who is to be told when it is over.
+    /// Who is to be told when it has ended.
     pub awaiting: Vec<QuestionNumber>,
     /// How far it is.
     pub phase: Phase,
@@ -49,7 +49,7 @@ pub struct Owner {
 pub enum Phase {
     /// It is being checked.
     Beginning(Box<Beginning>),
-    /// It runs, or is over.
+    /// It runs, or has ended.
     Running(Box<Running>),
 }
 
@@ -74,7 +74,7 @@ pub struct Beginning {
 }
 
 impl Entry {
-    /// It runs, or is over.
+    /// It runs, or has ended.
     pub fn running(&self) -> Option<&Running> {
         match &self.phase {
             Phase::Running(running) => Some(running),
@@ -118,7 +118,7 @@ impl Entry {
         self.expires.into_iter().chain(late).chain(again).min()
     }
 
-    /// Sets when it is forgotten: its client has come, left, or it is over.
+    /// Sets when it is forgotten: its client has come, left, or it has ended.
     pub fn set_expiry(&mut self, now: Instant) {
         let stays = self.keep.max(self.owner.may_return);
         let runs_on = self.keep.is_some() && !self.is_over();

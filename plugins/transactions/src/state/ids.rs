@@ -1,5 +1,5 @@
 //! Ids of the calls and data of a transaction: made of its own id, so that they are the same for
-//! whoever takes it up again.
+//! a server that takes it up again.
 
 use farcall_base::{CallId, DataId, TransactionId};
 use farcall_graph::{CallNumber, DataNumber};

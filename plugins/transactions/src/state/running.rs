@@ -73,7 +73,7 @@ pub struct Running {
     places: HashMap<(DataNumber, ServerNumber), DataId>,
     /// Those of values that are brought there, and have not come.
     promised: BTreeSet<(DataNumber, ServerNumber)>,
-    /// Values that are numbers to whoever makes or uses them.
+    /// Values that are numbers where they are made or used.
     as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
     pub numbers: HashMap<DataNumber, InlineBytes>,
@@ -186,9 +186,9 @@ impl Running {
             }
         });
         let routine = self.plan.routine(call);
-        let (name, contract) = (routine.name.clone(), routine.contract);
         let arguments = arguments.collect::<Option<_>>()?;
-        let mut open = Open::new(self.ids.call(call, attempt), name, contract, arguments);
+        let name = routine.name.clone();
+        let mut open = Open::new(self.ids.call(call, attempt), name, routine.contract, arguments);
         open.wanted = Some(wanted.collect());
         Some(Box::new(open))
     }

@@ -12,7 +12,7 @@ use super::not_there;
 use crate::state::{Entry, QuestionNumber, Running, State};
 
 impl State {
-    /// A client wants to know when a transaction is over: the answer, if it is.
+    /// A client wants to know when a transaction has ended: the answer, if it is.
     pub(super) fn wait(
         &mut self,
         question: QuestionNumber,

@@ -102,7 +102,7 @@ impl State {
                 .with(name, most)
                 .fix(
                     "end transactions that you do not need (`farcall transactions`), wait until \
-                    others are over, or raise the limit in farcall.toml",
+                    others have ended, or raise the limit in farcall.toml",
                 )
                 .retryable())
         };
@@ -269,7 +269,7 @@ fn check(beginning: &mut Beginning, limits: &farcall_graph::Limits) -> Result<Pl
     for (input, number) in message.inputs.iter().zip(0u32..) {
         let status = beginning.inputs.get(&input.name).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "take a transaction", "an input is not at the server")
-                .fix("put it there first; it may be deleted, or its lease is over")
+                .fix("put it there first; it may be deleted, or its lease has ended")
         });
         let checked = status.and_then(|status| check_input(input, status));
         checked.map_err(|error| error.with("input", number).with("data", input.name))?;

@@ -22,7 +22,7 @@ impl Beginning {
                 list.into_iter().for_each(|state| self.servers.know(state));
             }
             (Tag::Place(routine), Reply::Placed(answer)) => {
-                // Whoever answers knows whether it has the routine itself.
+                // The server that answers knows whether it has the routine itself.
                 if let Some(here) = self.servers.get_mut(HERE) {
                     here.offers.remove(&routine);
                 }

@@ -135,7 +135,7 @@ impl Server {
         let principal = call.caller.rights.principal().to_owned();
         for stay in &plan.stays {
             if let Some(data) = self.state.kept.data.get_mut(&stay.id) {
-                // It was promised: whoever waits for it goes on to wait.
+                // It was promised: calls and clients that wait for it go on to wait.
                 data.content = Content::Coming(Some(key));
                 data.kind = stay.kind;
                 self.state.kept.resize_data(&stay.id, stay.counted());
@@ -245,7 +245,7 @@ impl Server {
         self.tell_of_data(surroundings, id);
     }
 
-    /// Data is there, or never will be: whoever waits for it is told.
+    /// Data is there, or never will be: calls and clients that wait for it are told.
     pub(in crate::step) fn tell_of_data(
         &mut self,
         surroundings: &mut dyn Surroundings,

@@ -113,13 +113,13 @@ impl Server {
         self.reply(connection, channel, &Reply::Done);
     }
 
-    /// Whoever was to make data has left: what of it still stays will never be there.
+    /// The client that promised data has left: what of it still stays will never be there.
     pub(in crate::step) fn promisers_gone(
         &mut self,
         surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
     ) {
-        let message = "whoever was to make it has left";
+        let message = "the client that promised it has left";
         let error = Error::new(ErrorKind::ConnectionLost, "make data", message);
         let failure = Failure::from(&error);
         for id in self.state.kept.data.promised_by(connection) {

@@ -150,22 +150,12 @@ impl Server {
             Request::State(question) => {
                 self.ask_large(surroundings, connection, channel, Large::State(question));
             }
-            Request::Report(report) => {
-                self.placement_asked(connection, channel, placement::Request::Report(report));
-            }
-            Request::Place(question) => {
-                self.placement_asked(connection, channel, placement::Request::Place(question));
-            }
-            Request::Outcomes(outcomes) => {
-                self.placement_asked(connection, channel, placement::Request::Outcomes(outcomes));
-            }
-            Request::Servers(host, site) => {
-                let request = placement::Request::Servers { host, site };
-                self.placement_asked(connection, channel, request);
-            }
-            Request::Relay(_) | Request::DialBack => {
-                self.relay_asked(connection, channel, request);
-            }
+            Request::Report(_)
+            | Request::Place(_)
+            | Request::Outcomes(_)
+            | Request::Servers(..)
+            | Request::Relay(_)
+            | Request::DialBack => self.asked_for_placement(connection, channel, request),
             Request::Transaction(request) => self.transaction_asked(connection, channel, request),
             Request::Promise(promises, lease_us) => {
                 self.promise_data(connection, channel, &promises, lease_us);
@@ -187,8 +177,18 @@ impl Server {
         self.reply(connection, channel, &Reply::Failed((&error).into()));
     }
 
-    fn relay_asked(&mut self, connection: ConnectionId, channel: ChannelId, request: Request) {
+    /// What only a metaserver can answer.
+    fn asked_for_placement(
+        &mut self,
+        connection: ConnectionId,
+        channel: ChannelId,
+        request: Request,
+    ) {
         let asked = match request {
+            Request::Report(report) => placement::Request::Report(report),
+            Request::Place(question) => placement::Request::Place(question),
+            Request::Outcomes(outcomes) => placement::Request::Outcomes(outcomes),
+            Request::Servers(host, site) => placement::Request::Servers { host, site },
             Request::Relay(server) => placement::Request::Relay(server),
             _ => placement::Request::DialBack,
         };

@@ -39,7 +39,7 @@ impl Server {
             }
             _ => self.state.front.transacting.know(connection),
         }
-        // It is answered when the transaction is over, and holds up no other question.
+        // It is answered when the transaction has ended, and holds up no other question.
         if !matches!(request, TransactionRequest::Await(_)) {
             self.state.front.transacting.count(connection, channel);
             self.state.front.ask_plugin(connection);
