@@ -274,6 +274,22 @@ data_id = is_a(bytes, 16)
 data_status = record(
     {1: data_id, 2: one_of(3), 3: text, 4: list_of(u64), 5: u64, 7: text}, {6: u64, 8: failure}
 )
+# spec/wire.md, section 13
+transaction_id = is_a(bytes, 16)
+begin = record({1: transaction_id, 2: octets}, {3: u64})
+one, some, rows = (transaction_id,), (list_of(transaction_id),), (transaction_id, u32)
+transaction = choice((begin,), one, some, rows, rows, some)
+promise = fields(data_id, text)
+transaction_end = record({1: u32, 2: list_of(fields(u32, failure))})
+transaction_status = record(
+    {1: transaction_id, 2: flag, 3: u32, 4: u32, 5: u32, 6: u64, 8: text}, {7: u64, 9: failure}
+)
+timeline_row = fields(u32, one_of(5), u32, either_null_or(u32), *4 * (either_null_or(u64),))
+timeline = record({1: u32, 2: list_of(text), 3: list_of(text), 4: list_of(timeline_row)})
+transaction_results = record({1: u32, 2: list_of(fields(u32, text, text, data_id))})
+transaction_answer = choice(
+    (transaction_end,), (list_of(transaction_status),), (timeline,), (transaction_results,)
+)
 # spec/wire.md, section 11.1
 relay_token = is_a(bytes, 32)
 relay_ticket = record({1: relay_token, 2: list_of(text)})
@@ -305,6 +321,9 @@ SCHEMA = {
         (list_of(data_id),),
         (text,),
         (),
+        (transaction,),
+        (list_of(promise), u64),
+        (list_of(data_id), failure),
     ),
     6: choice(
         (failure,),
@@ -324,6 +343,7 @@ SCHEMA = {
         None,
         (relay_ticket,),
         (list_of(relay_token),),
+        (transaction_answer,),
     ),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},

@@ -5,6 +5,7 @@ use std::time::Duration;
 use farcall_base::{DataId, Result};
 use minicbor::{Decode, Encode};
 
+use crate::ids::id;
 use crate::message::{Attribute, Failure, Open, decode, encode};
 
 /// The feature that allows data as arguments and results, [`crate::Request::Data`] and
@@ -87,51 +88,4 @@ pub struct DataStatus {
     /// Why it will never be there.
     #[n(8)]
     pub failure: Option<Failure>,
-}
-
-pub(crate) mod id {
-    //! An id of data as a CBOR byte string of 16 bytes.
-    use farcall_base::DataId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        id: &DataId,
-        out: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.bytes(&id.0)?.ok()
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<DataId, DecodeError> {
-        let id = input
-            .bytes()?
-            .try_into()
-            .map_err(|_| DecodeError::message("an id of data has 16 bytes"))?;
-        Ok(DataId(id))
-    }
-}
-
-pub(crate) mod ids {
-    //! An array of ids of data.
-    use farcall_base::DataId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        ids: &[DataId],
-        out: &mut Encoder<W>,
-        context: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.array(ids.len() as u64)?;
-        ids.iter().try_for_each(|id| super::id::encode(id, out, context))
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<DataId>, DecodeError> {
-        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
-        // Room is made for what comes, not for what was promised.
-        ids.map(|id| id.map(|id| DataId(*id))).collect()
-    }
 }

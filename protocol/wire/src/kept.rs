@@ -6,7 +6,8 @@ use std::time::Duration;
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use minicbor::{Decode, Encode};
 
-use crate::message::{Argument, Attribute, Hello, call_id, decode, encode};
+use crate::ids::id;
+use crate::message::{Argument, Attribute, Hello, decode, encode};
 use crate::request::InterfaceReply;
 
 /// The feature that allows [`KEEP`], [`Resume`], [`crate::Request::Forget`],
@@ -177,7 +178,7 @@ fn name_of(attribute: &Attribute) -> Result<[u8; 16]> {
 #[cbor(map)]
 pub struct Resume {
     /// Which call.
-    #[cbor(n(1), with = "call_id")]
+    #[cbor(n(1), with = "id")]
     pub call: CallId,
     /// The number of the first frame that is wanted of the outcome: 0, since all of it is sent
     /// again.
@@ -246,7 +247,7 @@ impl KeptState {
 #[cbor(map)]
 pub struct KeptCall {
     /// Its id.
-    #[cbor(n(1), with = "call_id")]
+    #[cbor(n(1), with = "id")]
     pub id: CallId,
     /// What, in full.
     #[n(2)]

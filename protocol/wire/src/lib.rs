@@ -9,6 +9,7 @@ mod executables;
 mod failure;
 pub mod frame;
 mod greeting;
+mod ids;
 pub mod kept;
 pub mod message;
 mod pilot;

@@ -11,6 +11,7 @@ pub use crate::failure::Failure;
 pub use crate::greeting::{
     ByteOrder, CONTROL_BYTES_MAX, Goodbye, HELLO_BYTES_MAX, Hello, HelloLimits, Role,
 };
+use crate::ids::id;
 pub use crate::request::{
     ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply,
     Request, URLS,
@@ -163,7 +164,7 @@ pub enum Argument {
     Shared(#[n(0)] u32, #[n(1)] u64, #[n(2)] u64),
     /// Data at the receiver's.
     #[n(5)]
-    Data(#[cbor(n(0), with = "crate::data::id")] DataId),
+    Data(#[cbor(n(0), with = "id")] DataId),
     /// The receiver fetches it from there.
     #[n(6)]
     Url(#[n(0)] String),
@@ -177,7 +178,7 @@ pub enum Argument {
 #[cbor(map)]
 pub struct Open {
     /// The call's id, on every connection.
-    #[cbor(n(1), with = "call_id")]
+    #[cbor(n(1), with = "id")]
     pub call: CallId,
     /// `module/name`.
     #[n(2)]
@@ -337,29 +338,5 @@ mod inline_bytes {
 
     pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<InlineBytes, DecodeError> {
         Ok(InlineBytes::from_slice(input.bytes()?))
-    }
-}
-
-pub(crate) mod call_id {
-    //! A call id as a CBOR byte string of 16 bytes.
-    use super::CallId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        id: &CallId,
-        out: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.bytes(&id.0)?.ok()
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<CallId, DecodeError> {
-        let id = input
-            .bytes()?
-            .try_into()
-            .map_err(|_| DecodeError::message("a call id has 16 bytes"))?;
-        Ok(CallId(id))
     }
 }

@@ -5,8 +5,9 @@ use minicbor::{Decode, Encode};
 
 use crate::data::DataStatus;
 use crate::executables::Loaded;
+use crate::ids::{id, list};
 use crate::kept::KeptCall;
-use crate::message::{Failure, call_id};
+use crate::message::Failure;
 use crate::placement::{
     CallOutcome, PlaceAnswer, PlaceQuestion, ReportAnswer, ServerReport, ServerState, StateQuestion,
 };
@@ -38,7 +39,7 @@ pub enum Request {
     /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other
     /// end is a client of ours for as long as this call runs. Answer: [`Reply::Done`].
     #[n(5)]
-    Nest(#[cbor(n(0), with = "call_id")] CallId),
+    Nest(#[cbor(n(0), with = "id")] CallId),
     /// Servers that named [`OBJECTS`] only: executables of the asker's own. Answer: [`Reply::Done`]
     /// when all can take calls.
     #[n(6)]
@@ -46,11 +47,11 @@ pub enum Request {
     /// Servers that named [`OBJECTS`] only: end these, so many from the first on. Answer:
     /// [`Reply::Done`] when they have.
     #[n(7)]
-    Release(#[cbor(n(0), with = "object_id")] ObjectId, #[n(1)] u32),
+    Release(#[cbor(n(0), with = "id")] ObjectId, #[n(1)] u32),
     /// Servers that named [`crate::RESUME`] only: keep this call no longer. Answer:
     /// [`Reply::Done`].
     #[n(9)]
-    Forget(#[cbor(n(0), with = "call_id")] CallId),
+    Forget(#[cbor(n(0), with = "id")] CallId),
     /// Servers that named [`crate::RESUME`] only: which calls of mine are kept? Answer:
     /// [`Reply::Kept`].
     #[n(10)]
@@ -77,11 +78,11 @@ pub enum Request {
     /// Servers that named [`crate::DATA`] only: how are these? Without any: which data do I have?
     /// Answer: [`Reply::Data`].
     #[n(16)]
-    Data(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>),
+    Data(#[cbor(n(0), with = "list")] Vec<DataId>),
     /// Servers that named [`crate::DATA`] only: delete these; those that are not there are skipped.
     /// Answer: [`Reply::Done`].
     #[n(17)]
-    DeleteData(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>),
+    DeleteData(#[cbor(n(0), with = "list")] Vec<DataId>),
     /// Servers that named [`crate::RELAY`] only: lead me to the server of this name. Answer:
     /// [`Reply::Relay`].
     #[n(18)]
@@ -100,7 +101,7 @@ pub enum Request {
     Promise(#[n(0)] Vec<Promise>, #[n(1)] u64),
     /// To the same: these will never be there. Answer: [`Reply::Done`].
     #[n(22)]
-    Break(#[cbor(n(0), with = "crate::data::ids")] Vec<DataId>, #[n(1)] Failure),
+    Break(#[cbor(n(0), with = "list")] Vec<DataId>, #[n(1)] Failure),
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).
@@ -111,7 +112,7 @@ pub struct HoldRequest {
     #[n(1)]
     pub name: String,
     /// The first one's id; the others have the next indexes.
-    #[cbor(n(2), with = "object_id")]
+    #[cbor(n(2), with = "id")]
     pub first: ObjectId,
     /// How many.
     #[n(3)]
@@ -165,7 +166,7 @@ pub enum Order {
     Drain(#[n(0)] Option<u64>),
     /// End these objects, whosever they are, and the calls on them.
     #[n(4)]
-    Delete(#[cbor(n(0), with = "object_ids")] Vec<ObjectId>),
+    Delete(#[cbor(n(0), with = "list")] Vec<ObjectId>),
     /// End a job that a launcher holds for the server, with all that runs in it, by the server's
     /// number for it.
     #[n(5)]
@@ -181,7 +182,7 @@ pub enum Order {
     /// Servers that named [`ENDED_CALLS`] only: cancel these open calls. Administrators name
     /// anybody's, others their own.
     #[n(8)]
-    EndCalls(#[cbor(n(0), with = "call_ids")] Vec<CallId>),
+    EndCalls(#[cbor(n(0), with = "list")] Vec<CallId>),
 }
 
 /// The feature that allows [`Order::EndCalls`].
@@ -348,74 +349,4 @@ pub enum Reply {
     /// What was asked about transactions.
     #[n(20)]
     Transaction(#[n(0)] TransactionReply),
-}
-
-pub(crate) mod object_id {
-    //! An object id as a CBOR byte string of 16 bytes.
-    use farcall_base::ObjectId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        id: &ObjectId,
-        out: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.bytes(&id.0)?.ok()
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<ObjectId, DecodeError> {
-        let id = input
-            .bytes()?
-            .try_into()
-            .map_err(|_| DecodeError::message("an object id has 16 bytes"))?;
-        Ok(ObjectId(id))
-    }
-}
-
-mod call_ids {
-    //! An array of call ids.
-    use farcall_base::CallId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        ids: &[CallId],
-        out: &mut Encoder<W>,
-        context: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.array(ids.len() as u64)?;
-        ids.iter().try_for_each(|id| crate::message::call_id::encode(id, out, context))
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<CallId>, DecodeError> {
-        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
-        // Room is made for what comes, not for what was promised.
-        ids.map(|id| id.map(|id| CallId(*id))).collect()
-    }
-}
-
-mod object_ids {
-    //! An array of object ids.
-    use farcall_base::ObjectId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        ids: &[ObjectId],
-        out: &mut Encoder<W>,
-        context: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.array(ids.len() as u64)?;
-        ids.iter().try_for_each(|id| super::object_id::encode(id, out, context))
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<ObjectId>, DecodeError> {
-        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
-        // Room is made for what comes, not for what was promised.
-        ids.map(|id| id.map(|id| ObjectId(*id))).collect()
-    }
 }

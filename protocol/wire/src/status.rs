@@ -6,9 +6,8 @@
 use farcall_base::{CallId, ObjectId};
 use minicbor::{Decode, Encode};
 
+use crate::ids::id;
 use crate::kept::KeptCall;
-use crate::message::call_id;
-use crate::request::object_id;
 
 /// The feature that allows [`crate::Request::Status`] and [`crate::Reply::Status`].
 pub const STATUS: &str = "status";
@@ -198,7 +197,7 @@ impl Stage {
 #[cbor(map)]
 pub struct OpenCall {
     /// Its id.
-    #[cbor(n(1), with = "call_id")]
+    #[cbor(n(1), with = "id")]
     pub id: CallId,
     /// Whose.
     #[n(2)]
@@ -318,7 +317,7 @@ impl ObjectState {
 #[cbor(map)]
 pub struct ObjectStatus {
     /// Its id.
-    #[cbor(n(1), with = "object_id")]
+    #[cbor(n(1), with = "id")]
     pub id: ObjectId,
     /// Whose.
     #[n(2)]

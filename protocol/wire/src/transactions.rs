@@ -3,6 +3,7 @@
 use farcall_base::{DataId, TransactionId};
 use minicbor::{Decode, Encode};
 
+use crate::ids::{id, list};
 use crate::message::Failure;
 
 /// The feature that allows [`crate::Request::Transaction`], [`crate::Request::Promise`],
@@ -27,7 +28,7 @@ pub enum TransactionRequest {
     Await(#[cbor(n(0), with = "id")] TransactionId),
     /// How are these? Without any: which do I have? Answer: [`TransactionReply::List`].
     #[n(2)]
-    List(#[cbor(n(0), with = "ids")] Vec<TransactionId>),
+    List(#[cbor(n(0), with = "list")] Vec<TransactionId>),
     /// When and where did its calls run? From this number of a call on. Answer:
     /// [`TransactionReply::Timeline`].
     #[n(3)]
@@ -37,7 +38,7 @@ pub enum TransactionRequest {
     Results(#[cbor(n(0), with = "id")] TransactionId, #[n(1)] u32),
     /// End these, and forget them. Answer: [`crate::Reply::Done`].
     #[n(5)]
-    End(#[cbor(n(0), with = "ids")] Vec<TransactionId>),
+    End(#[cbor(n(0), with = "list")] Vec<TransactionId>),
 }
 
 /// A transaction that is to run.
@@ -236,8 +237,7 @@ pub struct TransactionResult {
     #[n(2)]
     pub parameter: String,
     /// The id under which it is fetched.
-    #[n(3)]
-    #[cbor(with = "crate::data::id")]
+    #[cbor(n(3), with = "id")]
     pub data: DataId,
 }
 
@@ -245,58 +245,9 @@ pub struct TransactionResult {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Promise {
     /// Its id.
-    #[n(0)]
-    #[cbor(with = "crate::data::id")]
+    #[cbor(n(0), with = "id")]
     pub data: DataId,
     /// Its type, as of [`crate::DataStatus::kind`].
     #[n(1)]
     pub kind: String,
-}
-
-mod id {
-    //! An id of a transaction as a CBOR byte string of 16 bytes.
-    use farcall_base::TransactionId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        id: &TransactionId,
-        out: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.bytes(&id.0)?.ok()
-    }
-
-    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<TransactionId, DecodeError> {
-        let id = input.bytes()?.try_into();
-        let wrong = || DecodeError::message("an id of a transaction has 16 bytes");
-        id.map(TransactionId).map_err(|_| wrong())
-    }
-}
-
-mod ids {
-    //! An array of ids of transactions.
-    use farcall_base::TransactionId;
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-
-    pub fn encode<C, W: Write>(
-        ids: &[TransactionId],
-        out: &mut Encoder<W>,
-        context: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        out.array(ids.len() as u64)?;
-        ids.iter().try_for_each(|id| super::id::encode(id, out, context))
-    }
-
-    pub fn decode<C>(
-        input: &mut Decoder<'_>,
-        _: &mut C,
-    ) -> Result<Vec<TransactionId>, DecodeError> {
-        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
-        // Room is made for what comes, not for what was promised.
-        ids.map(|id| id.map(|id| TransactionId(*id))).collect()
-    }
 }

@@ -106,7 +106,7 @@ impl Draw {
         }
     }
 
-    fn failure(&mut self) -> Failure {
+    pub fn failure(&mut self) -> Failure {
         Failure {
             kind: self.number32() as u16,
             operation: self.text(),
@@ -141,9 +141,12 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(19) {
-            17 => Request::Data(self.some(4, |draw| DataId(draw.0.bytes16()))),
-            18 => Request::DeleteData(self.some(4, |draw| DataId(draw.0.bytes16()))),
+        match self.below(22) {
+            19 => Request::Transaction(self.transaction_request()),
+            20 => Request::Promise(self.some(4, Draw::promise), self.number()),
+            21 => Request::Break(self.some(4, Draw::data_id), self.failure()),
+            17 => Request::Data(self.some(4, Draw::data_id)),
+            18 => Request::DeleteData(self.some(4, Draw::data_id)),
             10 => Request::Report(Box::new(self.server_report())),
             11 => Request::State(self.state_question()),
             12 => Request::Place(Box::new(self.place_question())),
@@ -246,7 +249,8 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(15) {
+        match self.below(16) {
+            15 => Reply::Transaction(self.transaction_reply()),
             14 => Reply::Data(self.some(3, Draw::data_status)),
             12 => Reply::Relay(RelayTicket {
                 token: RelayToken(self.hash()),
@@ -268,20 +272,6 @@ impl Draw {
             }),
             6 => Reply::Kept(self.some(3, Draw::kept_call)),
             _ => Reply::Status(Box::new(self.status())),
-        }
-    }
-
-    fn data_status(&mut self) -> DataStatus {
-        let states = [DataState::Coming, DataState::There, DataState::Failed];
-        DataStatus {
-            id: DataId(self.0.bytes16()),
-            state: states[self.below(3) as usize],
-            kind: self.text(),
-            extents: self.some(4, Draw::number),
-            bytes: self.number(),
-            left_us: self.maybe(Draw::number),
-            principal: self.text(),
-            failure: self.maybe(Draw::failure),
         }
     }
 

@@ -6,6 +6,7 @@ use farcall_wire::*;
 use crate::body::Body;
 use crate::samples_data::stays;
 use crate::samples_placement::placement;
+use crate::samples_transactions::transactions;
 
 /// A frame with a name and what it says.
 pub struct Sample {
@@ -41,7 +42,7 @@ fn data(
 
 /// All of them, in the order of the file.
 pub fn samples() -> Vec<Sample> {
-    let calls = [opens(), streams(), outcomes(), placement(), stays()];
+    let calls = [opens(), streams(), outcomes(), placement(), stays(), transactions()];
     [connection(), questions(), orders(), replies()].into_iter().chain(calls).flatten().collect()
 }
 

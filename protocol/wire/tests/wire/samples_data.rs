@@ -8,8 +8,8 @@ use farcall_wire::*;
 use crate::body::Body;
 use crate::samples::{Sample, open, sample};
 
-const FIRST: DataId = DataId(*b"data-of-the-call");
-const SECOND: DataId = DataId(*b"what-stays-there");
+pub const FIRST: DataId = DataId(*b"data-of-the-call");
+pub const SECOND: DataId = DataId(*b"what-stays-there");
 
 pub fn stays() -> Vec<Sample> {
     let there = DataStatus {

@@ -68,7 +68,7 @@ fn limits() {
     );
 }
 
-/// Section 12: each line's bytes are left of its bar.
+/// Section 14: each line's bytes are left of its bar.
 #[test]
 fn annotated_bytes() {
     let text = text();
