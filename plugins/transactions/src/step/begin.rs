@@ -312,7 +312,7 @@ pub(super) fn interface_of(
         let message = "the routine's interface is another one now";
         return Err(Error::new(ErrorKind::InterfaceChanged, "take a transaction", message)
             .with("routine", &routine.name)
-            .fix("fetch the interface again, and write the transaction anew")
+            .fix("fetch the interface again, and write the transaction again")
             .retryable());
     }
     decode_interface(&reply.interface).map(Arc::new)
