@@ -250,6 +250,7 @@ impl Turn<'_> {
         }
         self.end_late_launchers();
         self.fail_late_jobs();
+        self.ask_again();
         self.tell_late();
         self.tell_of_absent();
         self.give_up_missing();

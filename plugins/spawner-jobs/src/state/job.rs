@@ -150,8 +150,13 @@ impl Job {
             Standing::Submitting { until } => Some(until),
             _ => None,
         };
-        let deadlines =
-            [submitting, self.lost.until, self.absence.told_next, self.slots.missing_until];
+        let deadlines = [
+            submitting,
+            self.lost.until,
+            self.lost.asked_next(),
+            self.absence.told_next,
+            self.slots.missing_until,
+        ];
         deadlines.into_iter().flatten().min()
     }
 }
@@ -289,6 +294,16 @@ pub(crate) struct Lost {
     executables: Vec<(ExecutableId, String)>,
     /// Until when the launcher's answer is waited for.
     until: Option<Instant>,
+    second: SecondQuestion,
+}
+
+/// Whether the launcher is asked once more, since its first answer was that the job goes on.
+#[derive(Clone, Copy, Debug, Default)]
+enum SecondQuestion {
+    #[default]
+    NotNeeded,
+    Due(Instant),
+    Asked,
 }
 
 impl Lost {
@@ -299,6 +314,33 @@ impl Lost {
 
     pub(crate) fn wait_until(&mut self, until: Instant) {
         self.until = Some(until);
+    }
+
+    /// The launcher says that the job goes on. If that is its first answer, it is to be asked once
+    /// more at that time, unless that is too late; whether a second question is still to come.
+    pub(crate) fn goes_on(&mut self, at: Instant) -> bool {
+        let is_in_time = self.until.is_some_and(|until| at < until);
+        if is_in_time && matches!(self.second, SecondQuestion::NotNeeded) {
+            self.second = SecondQuestion::Due(at);
+        }
+        self.asked_next().is_some()
+    }
+
+    /// When the launcher is asked once more.
+    fn asked_next(&self) -> Option<Instant> {
+        match self.second {
+            SecondQuestion::Due(at) => Some(at),
+            SecondQuestion::NotNeeded | SecondQuestion::Asked => None,
+        }
+    }
+
+    /// Whether it is asked once more now.
+    pub(crate) fn is_second_due(&mut self, now: Instant) -> bool {
+        let is_due = self.asked_next().is_some_and(|at| at <= now);
+        if is_due {
+            self.second = SecondQuestion::Asked;
+        }
+        is_due
     }
 
     /// Whether the launcher was asked, and has not answered.

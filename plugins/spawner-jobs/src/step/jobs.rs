@@ -112,7 +112,7 @@ impl Turn<'_> {
             }
             "ACTIVE" => {
                 job.runs(self.now);
-                self.tell_why(number);
+                self.goes_on(number);
             }
             "DONE" | "FAILED" => self.job_over(number),
             // A later version may know more.

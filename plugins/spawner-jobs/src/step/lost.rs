@@ -11,6 +11,9 @@ use crate::state::{Asked, Number, Standing, TRIES_MAX};
 
 /// How long the answer is waited for: calls that run again elsewhere wait, too.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Pause before the second question, for a batch system that has not noticed the job's end yet: the
+/// program may see it first.
+const SECOND_AFTER: Duration = Duration::from_secs(1);
 
 impl Turn<'_> {
     /// A pilot is gone, and these with it: the launcher is asked what became of their job, if
@@ -32,6 +35,28 @@ impl Turn<'_> {
         };
         if !is_asked {
             job.lost.wait_until(self.now + ANSWER_MAX);
+            self.ask(&launcher, Asked::Status, format!("JOB_STATUS {id}"));
+        }
+    }
+
+    /// A launcher says that a job goes on. Why its pilots are gone may be known a little later: the
+    /// launcher is asked once more before that is taken for all there is to know.
+    pub(super) fn goes_on(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        if !job.lost.goes_on(self.now + SECOND_AFTER) {
+            self.tell_why(number);
+        }
+    }
+
+    /// Asks once more about jobs for which it is time.
+    pub(super) fn ask_again(&mut self) {
+        let mut due = Vec::new();
+        for job in self.state.jobs.values_mut() {
+            if job.lost.is_second_due(self.now) && self.state.closing.is_none() {
+                due.extend(job.id.clone().map(|id| (job.kind.launcher.clone(), id)));
+            }
+        }
+        for (launcher, id) in due {
             self.ask(&launcher, Asked::Status, format!("JOB_STATUS {id}"));
         }
     }
