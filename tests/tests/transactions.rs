@@ -473,3 +473,13 @@ fn a_server_is_killed_and_what_it_had_is_made_again() {
     let product: f64 = (0..8).map(|at| f64::from(at + 1)).product();
     assert_eq!(world.values(wanted), [product, 0.0, 0.0, product]);
 }
+
+/// A metaserver that nobody has joined has no server for it.
+#[test]
+fn a_routine_that_no_server_runs_is_refused() {
+    let mut world = World::joined(1);
+    world.call("resident/nap", vec![double(0.0), eye(1.0), Argument::Absent]);
+    world.members.remove(0).kill();
+    let error = farcall_base::Error::from(world.begin().unwrap_err());
+    assert!(matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::NotFound), "{error}");
+}

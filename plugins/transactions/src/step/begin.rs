@@ -228,7 +228,10 @@ impl State {
                 beginning.unanswered += beginning.servers.dial(number, principal, out);
                 beginning.plan = Some(plan);
             }
-            Some(plan) => return self.start(now, number, plan),
+            Some(plan) => match beginning.servers.check_all_run(&plan) {
+                Ok(()) => return self.start(now, number, plan),
+                Err(error) => return self.end(number, &error),
+            },
         }
         if beginning.unanswered == 0 {
             self.check_when_complete(now, number);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use farcall_base::{Bytes, Error, ErrorKind, Instant};
+use farcall_base::{Bytes, Error, ErrorKind, Instant, Result};
 use farcall_graph::{Argument, CallNumber, Plan};
 use farcall_idl::values::ByteValues;
 use farcall_placement::Demand;
@@ -121,6 +121,28 @@ impl Servers {
             let seconds = if placed.run_s.is_finite() { placed.run_s.max(0.0) } else { 0.0 };
             server.offers.insert(routine, seconds);
         }
+    }
+
+    /// Refuses a graph with a routine that no server runs.
+    pub(super) fn check_all_run(&self, plan: &Plan) -> Result<()> {
+        let there: Vec<&Server> = self
+            .all()
+            .filter_map(|(_, one)| (one.standing == Standing::There).then_some(one))
+            .collect();
+        for (routine, index) in plan.message().routines.iter().zip(0..) {
+            if !there.iter().any(|server| server.offers.contains_key(&index)) {
+                let message = "no server that takes transactions from this one has the routine";
+                return Err(Error::new(ErrorKind::Unavailable, "take a transaction", message)
+                    .with("routine", &routine.name)
+                    .with("servers", there.len())
+                    .fix(
+                        "begin it at a server that has the routine, or make its calls one by one: \
+                        servers that are reached over TLS run no calls of other servers' \
+                        transactions",
+                    ));
+            }
+        }
+        Ok(())
     }
 
     /// Reaches all of them: how many they are.
