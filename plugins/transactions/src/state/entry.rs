@@ -1,6 +1,6 @@
 //! One transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +65,8 @@ pub struct Beginning {
     pub inputs: BTreeMap<DataId, DataStatus>,
     /// Servers that its calls can run on.
     pub servers: Servers,
+    /// Routines that others have, or had a moment ago, and maybe they alone.
+    pub placed: BTreeSet<u32>,
     /// Whether other servers have been dialled.
     pub has_dialled: bool,
     /// Answers of servers that are missing.

@@ -1,7 +1,7 @@
 //! A transaction begins: its graph is checked as a whole, with the interfaces and the inputs that the
 //! server has, before anything runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,7 @@ impl State {
             interfaces: vec![None; message.routines.len()],
             inputs: BTreeMap::new(),
             servers: Servers::here(self.processors, message.routines.len()),
+            placed: BTreeSet::new(),
             has_dialled: false,
             unanswered: 0,
             plan: None,
@@ -168,6 +169,9 @@ impl State {
             }
             (_, Reply::Failed(failure)) => Err(failure.into()),
             (Tag::Interface(index), Reply::Interface(reply)) => {
+                if reply.is_placed == Some(true) {
+                    beginning.placed.insert(index);
+                }
                 let known = beginning.message.routines.get(index as usize);
                 let interface = known.map(|routine| interface_of(routine, &reply)).transpose();
                 interface.map(|interface| {

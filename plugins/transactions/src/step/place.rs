@@ -21,11 +21,12 @@ impl Beginning {
             (Tag::Servers, Reply::Servers(list)) => {
                 list.into_iter().for_each(|state| self.servers.know(state));
             }
-            (Tag::Place(routine), Reply::Placed(answer)) => {
+            (Tag::Place(routine), reply) => {
                 // The server that answers knows whether it has the routine itself.
                 if let Some(here) = self.servers.get_mut(HERE) {
                     here.offers.remove(&routine);
                 }
+                let Reply::Placed(answer) = reply else { return };
                 let able = answer.servers.into_iter().filter(|placed| !placed.excluded);
                 able.for_each(|placed| self.servers.offers(routine, &placed));
             }
@@ -40,15 +41,16 @@ impl Beginning {
         line: LineNumber,
         out: &mut VecDeque<Action>,
     ) -> usize {
-        if self.servers.all().count() < 2 {
-            return 0;
-        }
-        let routines = plan.message().routines.len() as u32;
-        for routine in 0..routines {
+        let has_others = self.servers.all().count() > 1;
+        let routines = 0..plan.message().routines.len() as u32;
+        let asked = routines.filter(|routine| has_others || self.placed.contains(routine));
+        let mut questions = 0;
+        for routine in asked {
             let question = Box::new(question(plan, routine));
             out.push_back(Action::Ask(line, Tag::Place(routine), Request::Place(question)));
+            questions += 1;
         }
-        routines as usize
+        questions
     }
 }
 
