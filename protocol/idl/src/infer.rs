@@ -53,6 +53,8 @@ pub enum Given<'a> {
     Text(&'a str),
     /// Something else that needs no checks here: a callback, an array of strings.
     Other,
+    /// A number that is known only when the call runs. What follows from it stays open.
+    Later,
 }
 
 impl Given<'_> {
@@ -61,7 +63,7 @@ impl Given<'_> {
             Given::Array { shape } | Given::Elements { shape, .. } => Some(shape),
             // One number may stand for an array of one element.
             Given::Integer(_) | Given::Real(_) | Given::Complex(..) => Some(&[]),
-            Given::Unset | Given::Bytes(_) | Given::Text(_) | Given::Other => None,
+            Given::Unset | Given::Bytes(_) | Given::Text(_) | Given::Other | Given::Later => None,
         }
     }
 }
@@ -83,7 +85,8 @@ pub struct Arguments {
 /// that order. The extent that travels in each dimension must equal the array's extent. Unset IN
 /// integers are solved for, one unknown at a time, where an extent is linear in them; one that only
 /// occurs as the size of a ranged dimension (a leading dimension) becomes max(1, end of the range);
-/// then defaults apply.
+/// then defaults apply. Extents that depend on a [`Given::Later`] are not checked, and defaults that do
+/// are left to whoever runs the call.
 ///
 /// # Errors
 /// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that
@@ -203,7 +206,7 @@ impl<'a> Inference<'a> {
     fn take(&mut self, index: usize, parameter: &'a Parameter, given: Given<'a>) -> Result<()> {
         let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
         match (&parameter.shape, given) {
-            (_, Given::Unset) => Ok(()),
+            (_, Given::Unset) | (Shape::Scalar, Given::Later) => Ok(()),
             (Shape::Scalar, Given::Text(_)) if text => Ok(()),
             (Shape::Scalar, Given::Bytes(_) | Given::Other) if text => Ok(()),
             (Shape::Scalar, _) if matches!(parameter.element, ElementType::Struct(_)) => Ok(()),
@@ -284,6 +287,12 @@ impl<'a> Inference<'a> {
             && parameter.shape == Shape::Scalar
             && parameter.element.is_integer()
             && self.known[index].is_none()
+            && self.given[index] != Given::Later
+    }
+
+    /// Whether a number is known only when the call runs.
+    fn waits(&self) -> bool {
+        self.given.contains(&Given::Later)
     }
 
     /// Solves each extent that has one open unknown. Whether anything was found.
@@ -368,7 +377,8 @@ impl<'a> Inference<'a> {
         for (index, parameter) in scope.parameters.iter().enumerate() {
             let open = parameter.mode.is_input()
                 && parameter.is_plain_scalar()
-                && self.known[index].is_none();
+                && self.known[index].is_none()
+                && self.given[index] != Given::Later;
             let Some(default) = parameter.default.as_ref().filter(|_| open && admit(parameter))
             else {
                 continue;

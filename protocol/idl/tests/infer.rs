@@ -38,6 +38,24 @@ fn shape(shape: &[u64]) -> Given<'_> {
 }
 
 #[test]
+fn what_follows_from_a_later_number_stays_open() {
+    let dgesv = dgesv();
+    // The order of A is another call's result: nrhs is known, and leading dimensions are asked for.
+    let arrays = [("A", Given::Other), ("B", shape(&[5, 2])), ("n", Given::Later)];
+    let error = call(&dgesv, &arrays).unwrap_err().to_string();
+    assert!(error.contains("needs lda and ldb"), "{error}");
+    let leading = [("lda", Given::Integer(5)), ("ldb", Given::Integer(5))];
+    let all = call(&dgesv, &[&arrays[..], &leading[..]].concat()).unwrap();
+    assert_eq!(integers(&dgesv, &all, &["nrhs", "lda", "ldb"]), [2, 5, 5]);
+    let n = dgesv.parameters.iter().position(|one| one.name == "n").unwrap();
+    assert_eq!(all.scalars[n], None);
+    // What is known and contradicts itself is refused all the same.
+    let wide = [("A", Given::Other), ("B", shape(&[5, 2])), ("n", Given::Later)];
+    let named = [("nrhs", Given::Integer(3)), leading[0], leading[1]];
+    assert!(call(&dgesv, &[&wide[..], &named[..]].concat()).is_err());
+}
+
+#[test]
 fn sizes_alone_do_where_nothing_is_called() {
     let dgesv = dgesv();
     let names = ["n", "nrhs", "lda", "ldb"];

@@ -35,7 +35,8 @@ impl Inference<'_> {
             let input = self.scope.parameters[*index].mode.is_input();
             let is_read =
                 self.is_present(*index) != Some(false) && self.is_given(*index) != Some(false);
-            input && !given && is_read && !self.is_empty(*index)
+            let is_later = self.waits() && self.scope.parameters[*index].default.is_some();
+            input && !given && is_read && !is_later && !self.is_empty(*index)
         };
         (0..self.scope.parameters.len()).filter(lacks).collect()
     }

@@ -77,9 +77,12 @@ impl Inference<'_> {
             self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true))
         {
             let Some(expression) = self.extent_expression(extent.dimension) else { continue };
-            let wanted = expression
-                .try_integer(&values)
-                .map_err(|fault| explain(self.scope, &values, fault))?;
+            let wanted = match expression.try_integer(&values) {
+                Ok(wanted) => wanted,
+                // The server checks it, when it knows.
+                Err(_) if self.waits() => continue,
+                Err(fault) => return Err(explain(self.scope, &values, fault)),
+            };
             if u64::try_from(wanted) != Ok(extent.elements) {
                 return Err(self.disagreement(extent, &expression, wanted));
             }
@@ -350,7 +353,7 @@ pub(super) fn not_a_scalar(parameter: &Parameter, given: Given<'_>) -> Error {
             format!("an array of shape {}", tuple(shape))
         }
         Given::Bytes(bytes) => format!("{} bytes", bytes.len()),
-        Given::Other | Given::Unset => "this".to_owned(),
+        Given::Other | Given::Unset | Given::Later => "this".to_owned(),
     };
     let element = parameter.element.name();
     let message = format!("{} is one {element}, but got {what}", parameter.name);
