@@ -293,6 +293,18 @@ impl Array<'static> {
         view.place.keeper = Some(elements);
         Array(view)
     }
+
+    /// The same of a type that is only known at run time, as [`Array::of_bytes`].
+    pub(crate) fn of_shared_bytes(
+        bytes: Arc<Vec<u8>>,
+        element: ElementType,
+        shape: &[u64],
+        order: Order,
+    ) -> Array<'static> {
+        let Array(View { mut place, .. }) = Array::of_bytes(&bytes, element, shape, order);
+        place.keeper = Some(bytes.clone());
+        Array(View { place, life: PhantomData })
+    }
 }
 
 impl<'a> ArrayMut<'a> {

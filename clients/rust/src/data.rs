@@ -1,10 +1,12 @@
 //! Data: values that stay at a server (spec/wire.md, section 12).
 
 mod listing;
+mod made;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
@@ -20,6 +22,7 @@ use crate::results::{Output, Outputs};
 use crate::routine::Routine;
 use crate::session::Session;
 use crate::view::Server;
+pub(crate) use made::{Made, WeakData};
 
 /// The parameter of the routines that take and give data.
 const VALUE: &str = "value";
@@ -41,6 +44,8 @@ struct Inner {
     place: Mutex<Place>,
     /// Whether it outlasts this.
     is_left: AtomicBool,
+    /// The call of a transaction that makes it.
+    made: Option<Made>,
 }
 
 #[derive(Clone)]
@@ -61,8 +66,8 @@ impl Data {
         self.0.kind
     }
 
-    /// Its extents, as far as they are known here: those of a result that the routine itself decides
-    /// are not before its call has ended.
+    /// Its extents, as far as they are known here: those of a result that the routine itself
+    /// decides are not before its call has ended.
     pub fn extents(&self) -> Option<&[u64]> {
         self.0.extents.get().map(Vec::as_slice)
     }
@@ -86,15 +91,18 @@ impl Data {
     /// # Errors
     /// As [`Data::fetch`], as far as they are known at once.
     pub fn start_fetch(&self, options: &CallOptions) -> Result<PendingCall> {
+        self.check_begun("fetch data")?;
         let place = self.place();
         let client = self.0.client.clone();
         let server = place.server.unwrap_or_else(|| client.view().home().clone());
-        let patience = place.session.patience().max(options.timeout.unwrap_or_default());
+        // It is answered when the call that makes it has ended.
+        let patience = place.session.at_most(options.timeout.unwrap_or(Duration::MAX));
         let at = (&server, place.session);
         PendingCall::seek(client, at, self.0.id.as_call(), options, patience).map_err(|error| {
+            let is_late = error.kind() == ErrorKind::TimedOut && options.timeout.is_some();
             match error.kind() {
                 ErrorKind::NotFound => not_found("fetch data", self.0.id, self.server()),
-                ErrorKind::TimedOut => late(self.0.id, self.server()),
+                _ if is_late => late(self.0.id, self.server()),
                 _ => error.with("data", self.0.id),
             }
         })
@@ -105,12 +113,17 @@ impl Data {
     /// # Errors
     /// `TimedOut`, `ConnectionLost`.
     pub fn delete(&self) -> Result<()> {
+        self.check_begun("delete data")?;
         self.leave();
         delete(&self.place().session, vec![self.0.id])
     }
 
-    /// Has the server keep it when this is dropped: for its lease, or until it is deleted.
+    /// Has the server keep it when this is dropped: for its lease, or until it is deleted. A result
+    /// of a transaction stays with that, which is left, too.
     pub fn leave(&self) {
+        if let Some(made) = &self.0.made {
+            made.run.leave();
+        }
         self.0.is_left.store(true, Ordering::Relaxed);
     }
 
@@ -187,8 +200,8 @@ pub enum Stay {
     /// None.
     #[default]
     Nothing,
-    /// All arrays of numbers and characters for which no place was given, but those that always have
-    /// one element: they are single numbers to most languages.
+    /// All arrays of numbers and characters for which no place was given, but those that always
+    /// have one element: they are single numbers to most languages.
     All,
     /// Those of these parameters.
     These(Arc<[String]>),
@@ -266,15 +279,26 @@ fn check_feature(session: &Session) -> Result<()> {
 
 impl Data {
     fn new(client: &Client, kind: DataKind) -> Data {
-        let session = client.session().clone();
-        Data(Arc::new(Inner {
+        Data::named(client, DataId(client.session().random()), kind)
+    }
+
+    /// Data at the server that was connected to, which is deleted when this is dropped.
+    pub(crate) fn named(client: &Client, id: DataId, kind: DataKind) -> Data {
+        Data(Arc::new(Inner::new(client, id, kind)))
+    }
+}
+
+impl Inner {
+    fn new(client: &Client, id: DataId, kind: DataKind) -> Inner {
+        Inner {
             client: client.clone(),
-            id: DataId(session.random()),
+            id,
             kind,
             extents: OnceLock::new(),
-            place: Mutex::new(Place { session, server: None }),
+            place: Mutex::new(Place { session: client.session().clone(), server: None }),
             is_left: AtomicBool::new(false),
-        }))
+            made: None,
+        }
     }
 }
 
@@ -288,6 +312,8 @@ pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<(DataId, Ar
         _ => None,
     });
     let Some(first) = all.next() else { return Ok(None) };
+    first.check_begun("call")?;
+    all.clone().try_for_each(|other| other.check_begun("call"))?;
     match all.find(|other| !other.is_beside(first)) {
         None => Ok(Some((first.id(), first.holder()))),
         Some(other) => {
@@ -330,7 +356,7 @@ fn delete(session: &Session, ids: Vec<DataId>) -> Result<()> {
     }
 }
 
-fn wrong_answer() -> Error {
+pub(crate) fn wrong_answer() -> Error {
     Error::new(ErrorKind::Protocol, "ask for data", "the server sent the wrong kind of answer")
 }
 
@@ -379,7 +405,7 @@ fn not_found(operation: &'static str, id: DataId, server: impl fmt::Display) -> 
 }
 
 /// Which storage order an array has that lies so.
-fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
+pub(crate) fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
     let mut step = None;
     for (count, stride) in counts.iter().zip(strides).filter(|(count, _)| **count > 1) {
         let _ = count;

@@ -36,6 +36,7 @@ mod routine;
 mod session;
 mod ssh;
 mod standard_streams;
+mod transaction;
 mod view;
 
 pub use address::Address;
@@ -45,14 +46,17 @@ pub use callback::{Answer, Callback, CallbackCall, NativeFunction, Running, Take
 pub use client::{CallOptions, Client, Explanation, Keep};
 pub use data::{Data, Stay};
 pub use dial::{ConnectOptions, settings_there};
-pub use farcall_base::{CallId, DataId, Error, ErrorKind, ObjectId, Resources, Result, printable};
+pub use farcall_base::{
+    CallId, DataId, Error, ErrorKind, ObjectId, Resources, Result, TransactionId, printable,
+};
 pub use farcall_idl as idl;
 pub use farcall_link::compression::{Compression, Saved};
 pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
     CallTimes, DataState, DataStatus, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus,
     ObjectState, ObjectStatus, OpenCall, Order, PlacedServer, ProcessorsStatus, ServerPresence,
-    ServerState, Stage, Status, Totals, Use,
+    ServerState, Stage, Status, TimelineState, Totals, TransactionEnd, TransactionResult,
+    TransactionStatus, Use,
 };
 pub use farm::{Farm, Outcome};
 pub use hold::{Hold, HoldOptions};
@@ -69,4 +73,5 @@ pub use ssh::SshCommand;
 pub use ssh::asking::AskingSsh;
 pub use ssh::settings::{self as far_settings, FarSettings};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};
+pub use transaction::{Begin, TimedCall, Transaction};
 pub use view::{ByServer, Unanswered};

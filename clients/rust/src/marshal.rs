@@ -28,13 +28,13 @@ use crate::files::Target;
 use crate::lending::Wanted;
 use crate::results::result_memory;
 
-pub use complete::with_given;
+pub use complete::{complete, with_given};
 pub use copied::copy_arrays;
 pub use marshalled::{Marshalled, OwnMemory, Ranks, Shared, Side, Slots};
 pub use prepared::{LikeCalls, Prepared, PreparedCalls};
 pub use short::inline_output;
-pub use views::{ResultCopy, lies_in, packed, receive_result};
-use views::{borrowed, gather, given_elements, url_at};
+pub use views::{ResultCopy, gather, lies_in, packed, packing_of, receive_result, transfer_axes};
+use views::{borrowed, given_elements, url_at};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;

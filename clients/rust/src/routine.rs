@@ -151,7 +151,7 @@ impl Routine {
         call.id().ok_or_else(|| Error::internal("submit a call", "it has no id"))
     }
 
-    fn by_name<'n, 'a>(
+    pub(crate) fn by_name<'n, 'a>(
         &self,
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
     ) -> Result<Vec<Argument<'a>>> {

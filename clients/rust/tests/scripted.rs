@@ -18,4 +18,5 @@ mod scripted {
     pub mod questions;
     pub mod sending;
     pub mod timeouts;
+    pub mod transactions;
 }

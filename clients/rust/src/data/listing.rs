@@ -1,7 +1,7 @@
 //! Data by its id, and lists of it: at whichever server it is.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use farcall_base::{DataId, Result};
 use farcall_idl::data::DataKind;
@@ -28,14 +28,10 @@ impl Client {
             }
         };
         let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
-        let data = Data(Arc::new(Inner {
-            client: self.clone(),
-            id,
-            kind,
-            extents: OnceLock::new(),
-            place: Mutex::new(place),
-            is_left: AtomicBool::new(true),
-        }));
+        let mut inner = Inner::new(self, id, kind);
+        inner.place = Mutex::new(place);
+        inner.is_left = AtomicBool::new(true);
+        let data = Data(Arc::new(inner));
         if !found.extents.is_empty() {
             data.has_extents(found.extents);
         }

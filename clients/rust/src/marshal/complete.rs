@@ -202,6 +202,7 @@ fn given<'a>(
             Some(shape) => Given::Array { shape },
             None => Given::Other,
         },
+        Argument::Data(data) if parameter.is_plain_scalar() && data.is_later() => Given::Later,
         Argument::Data(_) => {
             return Err(unfit(parameter, "data was passed for a parameter that is not an array"));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{Bytes, Result};
+use farcall_base::{Bytes, Error, Result};
 use farcall_idl::interface::Mode;
 use farcall_idl::layout::ParameterLayout;
 
@@ -52,6 +52,23 @@ impl PendingCall {
             call.data_is_made_here();
             call
         }))
+    }
+
+    /// Sends an array, from then on this data. The contract is that of the routine that takes it.
+    pub(crate) fn put(
+        data: &Data,
+        contract: &Arc<Contract>,
+        array: Argument<'static>,
+        options: &CallOptions,
+    ) -> Result<PendingCall> {
+        let value = contract.interface.parameters.len() - 1;
+        let extents = (0..value).map(|_| Argument::Unset);
+        let passed = Passed::owned(extents.chain([array]).collect());
+        let stays = Stays { ids: vec![(value, data.id())], lease: options.lease };
+        let client = data.client().clone();
+        let opened =
+            PendingCall::open_passed(client, contract, passed, options, (None, None), Some(stays))?;
+        opened.ok_or_else(|| Error::internal("put data", "the wait for a free place ended early"))
     }
 
     fn staying(&self) -> &[(usize, Data)] {

@@ -1,12 +1,12 @@
-//! Data that the program dropped: the server is told of it when something else is said, or at once
-//! where nobody holds the connection.
+//! Data and transactions that the program dropped: the server is told of them when something else is
+//! said, or at once where nobody holds the connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-use farcall_base::DataId;
-use farcall_wire::Request;
+use farcall_base::{DataId, TransactionId};
+use farcall_wire::{Request, TransactionRequest};
 
 use super::{Core, Session};
 use crate::clock::now;
@@ -18,7 +18,12 @@ const IDS_MAX: usize = 1000;
 #[derive(Default)]
 pub(super) struct DroppedData {
     ids: Mutex<Vec<DataId>>,
+    transactions: Mutex<Vec<TransactionId>>,
     has_any: AtomicBool,
+}
+
+fn taken<T>(all: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl DroppedData {
@@ -36,9 +41,14 @@ impl DroppedData {
             return;
         }
         self.has_any.store(false, Ordering::Relaxed);
-        let ids = std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner));
-        for some in ids.chunks(IDS_MAX) {
-            let request = Request::DeleteData(some.to_vec());
+        // A transaction's inputs go behind it.
+        let transactions = taken(&self.transactions);
+        let ends = transactions
+            .chunks(IDS_MAX)
+            .map(|some| Request::Transaction(TransactionRequest::End(some.to_vec())));
+        let ids = taken(&self.ids);
+        let deletes = ids.chunks(IDS_MAX).map(|some| Request::DeleteData(some.to_vec()));
+        for request in ends.chain(deletes) {
             if let Ok((question, _)) = core.caller.ask(&request, patience, now()) {
                 core.caller.drop_question(question);
             }
@@ -53,6 +63,19 @@ impl Session {
             return;
         }
         self.dropped.ids.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.tell_of_dropped();
+    }
+
+    /// A transaction is needed no longer. This may be called by who holds the connection.
+    pub fn drop_transaction(&self, id: TransactionId) {
+        if self.is_foreign() {
+            return;
+        }
+        self.dropped.transactions.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.tell_of_dropped();
+    }
+
+    fn tell_of_dropped(&self) {
         self.dropped.has_any.store(true, Ordering::Relaxed);
         let core = match self.core.try_lock() {
             Ok(core) => Some(core),
