@@ -12,7 +12,8 @@ import sys
 import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = [f"farcall{part}.h" for part in ("-numbers", "", "-data", "-map", "-places", "-executable")]
+PARTS = ("-numbers", "", "-data", "-transactions", "-map", "-places", "-executable")
+NAMES = [f"farcall{part}.h" for part in PARTS]
 HEADERS = [HERE.parent / "c/include" / name for name in NAMES]
 RESULT = HERE / "src/farcall/_cdef.h"
 FIRST_LINE = (

@@ -22,6 +22,10 @@ int farcall_put(const farcall_client *client, const farcall_argument *array,
  * another process of this user, or one before. FARCALL_NOT_FOUND. */
 int farcall_find_data(
     const farcall_client *client, const char *id, farcall_data **data, farcall_error **error);
+/* The same for `count` ids, which the server that is connected to is asked for together. data[i] is
+ * NULL for what it does not have. */
+int farcall_find_several_data(const farcall_client *client, const char *const *ids, size_t count,
+    farcall_data **data, farcall_error **error);
 /* This user's data, as a JSON array of objects: id, state ("coming", "there", "failed"), type,
  * extents, bytes, seconds_left (null while its client is connected), principal, reason (why it will
  * never be there, or null). At most 1000 of each server that the server knows. The caller frees the

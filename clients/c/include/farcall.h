@@ -48,6 +48,8 @@ typedef struct farcall_routine farcall_routine;
 typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results; /* what a call gave back */
 typedef struct farcall_data farcall_data;       /* a value that stays at a server */
+/* calls that run at a server as one graph */
+typedef struct farcall_transaction farcall_transaction;
 typedef struct farcall_memory farcall_memory;   /* the memory of one result array */
 typedef struct farcall_hold farcall_hold; /* executables that are held: an object, or several */
 typedef struct farcall_error farcall_error;     /* what went wrong */
@@ -585,6 +587,7 @@ int farcall_start_variadic(
 #endif
 
 #include "farcall-data.h"
+#include "farcall-transactions.h"
 #include "farcall-native.h"
 #include "farcall-map.h"
 #include "farcall-places.h"

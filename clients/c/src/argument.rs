@@ -118,6 +118,11 @@ impl RawArgument {
         self.element
     }
 
+    /// Where its result goes, of `enum farcall_destination`.
+    pub fn destination(&self) -> u32 {
+        self.destination
+    }
+
     /// Dimensions of an array.
     pub fn rank(&self) -> i64 {
         self.rank

@@ -10,7 +10,7 @@ use farcall_client::idl::interface::{ElementType, Order};
 use farcall_client::{Argument, Data, DataId, DataStatus, Error, ErrorKind, Output, Result};
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{Place, free, guard, object, text};
+use crate::boundary::{Place, elements, free, guard, object, text};
 use crate::call::{CallObject, RawOptions, read_options, taken_up};
 use crate::client::ClientObject;
 use crate::element::of_number;
@@ -98,6 +98,37 @@ unsafe extern "C" fn farcall_find_data(
         let client = &unsafe { object(client, "the client") }?.client;
         // SAFETY: as above.
         place.fill(DataObject(client.data_of(unsafe { read_id(id) }?)?));
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_find_several_data(
+    client: *const ClientObject,
+    ids: *const *const c_char,
+    count: usize,
+    data: *mut *mut DataObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        let all = data;
+        for index in 0..count {
+            // SAFETY: farcall.h: as many places as ids, here and below.
+            unsafe { Place::new(all.wrapping_add(index), "the pointer for the data") }?;
+        }
+        // SAFETY: farcall.h: a client.
+        let client = &unsafe { object(client, "the client") }?.client;
+        // SAFETY: farcall.h: as many texts.
+        let ids = unsafe { elements(ids, count, "the ids") }?;
+        // SAFETY: as above.
+        let ids: Result<Vec<DataId>> = ids.iter().map(|id| unsafe { read_id(*id) }).collect();
+        for (index, found) in client.data_of_all(&ids?)?.into_iter().enumerate() {
+            // SAFETY: as above.
+            let place = unsafe { Place::optional(all.wrapping_add(index)) };
+            if let Some(found) = found {
+                place.fill(DataObject(found));
+            }
+        }
         Ok(OK)
     })
 }

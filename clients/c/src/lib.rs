@@ -31,6 +31,7 @@ mod spans;
 mod streams;
 mod strings;
 mod tagged;
+mod transaction;
 
 pub use boundary::c_text;
 pub use call::{Places, Prepared};

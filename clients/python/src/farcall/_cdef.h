@@ -32,6 +32,7 @@ typedef struct farcall_routine farcall_routine;
 typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results;
 typedef struct farcall_data farcall_data;
+typedef struct farcall_transaction farcall_transaction;
 typedef struct farcall_memory farcall_memory;
 typedef struct farcall_hold farcall_hold;
 typedef struct farcall_error farcall_error;
@@ -176,6 +177,8 @@ int farcall_put(const farcall_client *client, const farcall_argument *array, con
 farcall_call_options *options, farcall_data **data, farcall_error **error);
 int farcall_find_data( const farcall_client *client, const char *id, farcall_data **data,
 farcall_error **error);
+int farcall_find_several_data(const farcall_client *client, const char *const *ids, size_t count,
+farcall_data **data, farcall_error **error);
 int farcall_data_list(const farcall_client *client, char **json, farcall_error **error);
 int farcall_call_data( const farcall_call *call, size_t parameter, farcall_data **data,
 farcall_error **error);
@@ -190,6 +193,33 @@ const uint64_t *farcall_data_extents(const farcall_data *data);
 int farcall_data_delete(const farcall_data *data, farcall_error **error);
 void farcall_data_leave(const farcall_data *data);
 void farcall_data_free(farcall_data *data);
+int farcall_transaction_new( const farcall_client *client, farcall_transaction **transaction,
+farcall_error **error);
+int farcall_transaction_call(farcall_transaction *transaction, const farcall_routine *routine, const
+farcall_argument *arguments, size_t count, const uint32_t *after, size_t after_count, uint32_t
+*number, farcall_error **error);
+int farcall_transaction_result(farcall_transaction *transaction, uint32_t call, size_t parameter,
+farcall_data **data, farcall_error **error);
+int farcall_transaction_want( farcall_transaction *transaction, uint32_t call, size_t parameter,
+farcall_error **error);
+typedef struct farcall_transaction_options { size_t size; double keep_seconds; double
+timeout_seconds; } farcall_transaction_options;
+int farcall_transaction_begin(farcall_transaction *transaction, const farcall_transaction_options
+*options, farcall_error **error);
+int farcall_transaction_wait( farcall_transaction *transaction, double timeout_seconds,
+farcall_error **error);
+int farcall_transaction_done(farcall_transaction *transaction, int *done, farcall_error **error);
+int farcall_transaction_id(const farcall_transaction *transaction, char *id);
+void farcall_transaction_leave(const farcall_transaction *transaction);
+int farcall_transaction_end(farcall_transaction *transaction, farcall_error **error);
+void farcall_transaction_free(farcall_transaction *transaction);
+int farcall_transactions_list( const farcall_client *client, const char *id, char **json,
+farcall_error **error);
+int farcall_transactions_timeline( const farcall_client *client, const char *id, char **json,
+farcall_error **error);
+int farcall_transactions_results( const farcall_client *client, const char *id, char **json,
+farcall_error **error);
+int farcall_transactions_end(const farcall_client *client, const char *id, farcall_error **error);
 typedef struct farcall_step { int64_t data; int64_t into; } farcall_step;
 typedef int (*farcall_map_done)(void *context, size_t element, int status, const farcall_results
 *results, const farcall_error *error);

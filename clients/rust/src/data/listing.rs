@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex};
 use farcall_base::{DataId, Result};
 use farcall_idl::data::DataKind;
 use farcall_wire::{DataStatus, Reply, Request};
+use rustc_hash::FxHashMap;
 
 use super::{Data, Inner, Place, check_feature, delete, not_found, wrong_answer};
 use crate::client::{Client, ended_early};
 use crate::session::Session;
 use crate::view::{ByServer, Server};
+
+/// What one answer tells of at most.
+const LISTED_MAX: usize = 1000;
 
 impl Client {
     /// Data by its id, which this client does not delete by itself: of another process of this user,
@@ -27,8 +31,13 @@ impl Client {
                 self.found_by_others(unknown, move |server, session| found_at(server, session, id))?
             }
         };
+        self.found(found, place)
+    }
+
+    /// Data as a server tells of it.
+    fn found(&self, found: DataStatus, place: Place) -> Result<Data> {
         let kind = DataKind::of_routine(&found.kind).ok_or_else(wrong_answer)?;
-        let mut inner = Inner::new(self, id, kind);
+        let mut inner = Inner::new(self, found.id, kind);
         inner.place = Mutex::new(place);
         inner.is_left = AtomicBool::new(true);
         let data = Data(Arc::new(inner));
@@ -36,6 +45,22 @@ impl Client {
             data.has_extents(found.extents);
         }
         Ok(data)
+    }
+
+    /// The same of several, at the server that was connected to, which is asked for them together:
+    /// `None` for what it does not have.
+    ///
+    /// # Errors
+    /// `TimedOut`, `ConnectionLost`.
+    pub fn data_of_all(&self, ids: &[DataId]) -> Result<Vec<Option<Data>>> {
+        let mut known = FxHashMap::default();
+        for some in ids.chunks(LISTED_MAX) {
+            let found = self.ask_data(some.to_vec())?;
+            known.extend(found.into_iter().map(|one| (one.id, one)));
+        }
+        let place = || Place { session: self.session().clone(), server: None };
+        let found = |id| known.get(id).cloned().map(|one| self.found(one, place())).transpose();
+        ids.iter().map(found).collect()
     }
 
     /// This user's data at the server, what is deleted next first, at most 1000; and that of the
