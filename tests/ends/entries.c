@@ -267,6 +267,38 @@ static int data_delete(void)
     return farcall_data_delete(stays, &error);
 }
 
+static farcall_transaction *written;
+
+/* A transaction that waits to begin, of one call with an array that no socket holds, or of a call that
+ * runs on. */
+static void write_down(int large)
+{
+    need(farcall_transaction_new(client, &written, &error), "transaction");
+    farcall_argument *given = arguments(large);
+    given[0].value.integer = large ? ELEMENTS : 60000;
+    need(farcall_transaction_call(
+             written, large ? total : nap, given, large ? 3 : 2, NULL, 0, NULL, &error),
+        "call");
+}
+
+static int transaction_begin(void)
+{
+    farcall_transaction_options options = {.size = sizeof options, .timeout_seconds = limit};
+    write_down(1);
+    return farcall_transaction_begin(written, &options, &error);
+}
+
+static int transaction_wait(void)
+{
+    return farcall_transaction_wait(written, limit, &error);
+}
+
+static int transaction_list(void)
+{
+    char *json;
+    return farcall_transactions_list(client, NULL, &json, &error);
+}
+
 static int publish_timeout(void)
 {
     farcall_publish_options options = {
@@ -282,7 +314,9 @@ static int hold_start(void)
 
 /* What is connected with: nothing, no limit, the limit for look-ups, or the limit for silence; the
  * last two have something at the server. */
-enum connected { NOT, WITHOUT, WITH_TIMEOUT, WITH_HEARTBEAT, WITH_HOLD, WITH_DATA };
+enum connected {
+    NOT, WITHOUT, WITH_TIMEOUT, WITH_HEARTBEAT, WITH_HOLD, WITH_DATA, WITH_TRANSACTION
+};
 
 static const struct entry {
     const char *name;
@@ -312,6 +346,9 @@ static const struct entry {
     {"farcall_connect_options.timeout_seconds:find_data", find_data, WITH_TIMEOUT},
     {"farcall_connect_options.timeout_seconds:data_list", data_list, WITH_TIMEOUT},
     {"farcall_connect_options.timeout_seconds:data_delete", data_delete, WITH_DATA},
+    {"farcall_transaction_options.timeout_seconds", transaction_begin, WITHOUT},
+    {"farcall_transaction_wait", transaction_wait, WITH_TRANSACTION},
+    {"farcall_connect_options.timeout_seconds:transactions", transaction_list, WITH_TIMEOUT},
     {"farcall_publish_options.timeout_seconds", publish_timeout, WITHOUT},
     {"farcall_hold_options.start_seconds", hold_start, WITHOUT},
 };
@@ -340,6 +377,10 @@ int main(int argc, char **argv)
     }
     if (entry->connected == WITH_DATA)
         need(farcall_put(client, arguments(1) + 1, NULL, &stays, &error), "put");
+    if (entry->connected == WITH_TRANSACTION) {
+        write_down(0);
+        need(farcall_transaction_begin(written, NULL, &error), "begin");
+    }
     ready();
     double start = now();
     int status = entry->run();

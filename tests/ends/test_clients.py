@@ -35,6 +35,7 @@ NO_LIMITS = {
     "farcall_call_options.run_timeout_seconds": "how long a routine may run: the server ends it",
     "farcall_call_options.keep_seconds": "how long an outcome is kept by the server",
     "farcall_call_options.lease_seconds": "how long data is kept by the server",
+    "farcall_transaction_options.keep_seconds": "how long a transaction is kept by the server",
     "farcall_hold_options.lease_seconds": "how long an object is kept by the server",
     "farcall_connect_options.reconnect_seconds": (
         "how long calls wait for a lost connection: tests/tests/reconnect.rs"
