@@ -10,6 +10,7 @@ use farcall_idl::element::element_bytes;
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_idl::layout::{CallLayout, ParameterLayout, resolve};
 use farcall_idl::published::is_nullable;
+use farcall_idl::sizer::Sizer;
 use farcall_idl::values::ByteValues;
 
 use crate::{Argument, CallMessage};
@@ -48,11 +49,12 @@ impl Value {
         Value { of: Type::Array(kind.element, kind.rank), extents: Some(extents), bytes }
     }
 
-    /// An array of one element is a number, too: so C has its results that are numbers.
+    /// An array of one element is a number, too: so C has its results that are numbers. Where the
+    /// size is not known yet, it may be.
     fn fits(&self, needed: Type) -> bool {
-        let is_one = self.extents.as_deref() == Some(&[1]);
+        let may_be_one = self.extents.as_deref().is_none_or(|extents| extents == [1]);
         match (needed, self.of) {
-            (Type::Number(needed), Type::Array(element, 1)) if is_one => needed == element,
+            (Type::Number(needed), Type::Array(element, 1)) if may_be_one => needed == element,
             (needed, of) => needed == of,
         }
     }
@@ -60,7 +62,9 @@ impl Value {
 
 impl Routine {
     pub fn new(interface: Arc<Interface>) -> Routine {
-        let deciding = interface.inline_parameters();
+        let sizer = Sizer::new(&interface);
+        let mut deciding = interface.inline_parameters();
+        deciding.retain(|at| sizer.decides(*at));
         let types = interface.parameters.iter().map(Type::of).collect();
         Routine { interface, deciding, types }
     }

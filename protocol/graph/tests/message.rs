@@ -225,6 +225,20 @@ fn sizes_that_follow_from_other_calls_are_left_to_the_server() {
 }
 
 #[test]
+fn numbers_that_decide_no_size_may_come_from_other_calls() {
+    let mut message = message();
+    message.calls[1].arguments[4] = Argument::Result(0, 3);
+    let decided = plan(message.clone()).unwrap();
+    let b = decided.result(CallNumber(1), 3).unwrap();
+    assert_eq!(decided.graph().value(b).bytes, 64);
+    // Its own size is not known, so it may be one number; the server sees.
+    let factors = [Argument::Result(0, 3), Argument::Result(0, 1), ABSENT, ABSENT];
+    message.calls.insert(1, call(0, &factors));
+    message.calls[2].arguments[4] = Argument::Result(1, 3);
+    plan(message).unwrap();
+}
+
+#[test]
 fn arguments_that_do_not_fit_their_parameters_are_refused() {
     let says = ["more or fewer arguments", "arguments: 4", "parameters: 5", "call: 1"];
     refused(|message| drop(message.calls[1].arguments.pop()), &says);
