@@ -39,8 +39,8 @@ int farcall_call_data(
 /* The same of a call that has ended: FARCALL_RESULT_DATA. */
 int farcall_results_data(
     const farcall_results *results, size_t parameter, farcall_data **data, farcall_error **error);
-/* Has the value come, as a call that is waited for (farcall_call_wait): its last parameter, `value`,
- * is the result. The caller frees *call with farcall_call_free, and *routine (unless NULL) with
+/* Has the value come, as a call that is waited for (farcall_call_wait), which also tells why it does
+ * not: its last parameter, `value`, is the result. The caller frees *call with farcall_call_free, and *routine (unless NULL) with
  * farcall_routine_free. */
 int farcall_data_fetch(const farcall_data *data, const farcall_call_options *options,
     farcall_routine **routine, farcall_call **call, farcall_error **error);

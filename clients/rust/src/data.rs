@@ -6,7 +6,6 @@ mod made;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
@@ -93,19 +92,8 @@ impl Data {
     pub fn start_fetch(&self, options: &CallOptions) -> Result<PendingCall> {
         self.check_begun("fetch data")?;
         let place = self.place();
-        let client = self.0.client.clone();
-        let server = place.server.unwrap_or_else(|| client.view().home().clone());
-        // It is answered when the call that makes it has ended.
-        let patience = place.session.at_most(options.timeout.unwrap_or(Duration::MAX));
-        let at = (&server, place.session);
-        PendingCall::seek(client, at, self.0.id.as_call(), options, patience).map_err(|error| {
-            let is_late = error.kind() == ErrorKind::TimedOut && options.timeout.is_some();
-            match error.kind() {
-                ErrorKind::NotFound => not_found("fetch data", self.0.id, self.server()),
-                _ if is_late => late(self.0.id, self.server()),
-                _ => error.with("data", self.0.id),
-            }
-        })
+        let server = place.server.unwrap_or_else(|| self.0.client.view().home().clone());
+        PendingCall::fetch(self, (&server, place.session), options)
     }
 
     /// Deletes it now. Calls that have it already go on with it.
@@ -339,14 +327,6 @@ pub(crate) fn check_at(client: &Client, at: &str, id: DataId, holder: &Arc<Serve
         .fix("leave at= out, or fetch the data and put it there"))
 }
 
-fn late(id: DataId, server: impl fmt::Display) -> Error {
-    let message = "no answer in time: the call that makes it may still run";
-    Error::new(ErrorKind::TimedOut, "fetch data", message)
-        .with("data", id)
-        .with("server", server)
-        .fix("fetch it later, or raise the time limit")
-}
-
 fn delete(session: &Session, ids: Vec<DataId>) -> Result<()> {
     match session.ask(&Request::DeleteData(ids), None)? {
         Some(Reply::Done) => Ok(()),
@@ -397,7 +377,7 @@ impl Client {
     }
 }
 
-fn not_found(operation: &'static str, id: DataId, server: impl fmt::Display) -> Error {
+pub(crate) fn not_found(operation: &'static str, id: DataId, server: impl fmt::Display) -> Error {
     Error::new(ErrorKind::NotFound, operation, "the server has no such data")
         .with("data", id)
         .with("server", server)

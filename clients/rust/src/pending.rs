@@ -169,7 +169,17 @@ impl PendingCall {
         let late = || {
             Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id)
         };
-        let (number, contract) = session.seek(id, conditions, until)?.ok_or_else(late)?;
+        let found = session.seek(id, conditions, until)?.ok_or_else(late)?;
+        Ok(PendingCall::taken_up(client, (server, session), (id, found), deadline))
+    }
+
+    /// A call that was made before, with this number here.
+    fn taken_up(
+        client: Client,
+        (server, session): (&Arc<Server>, Arc<Session>),
+        (id, (number, contract)): (CallId, (u64, Arc<Contract>)),
+        deadline: Option<Instant>,
+    ) -> PendingCall {
         let mut call = PendingCall {
             client,
             session: session.clone(),
@@ -189,7 +199,7 @@ impl PendingCall {
             let placed = Some(Placed::bound(server.clone()));
             call.goes_to(Place { session, placed }, false);
         }
-        Ok(call)
+        call
     }
 
     /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that
@@ -305,7 +315,7 @@ impl PendingCall {
                 }
                 match outcome {
                     Ok(outputs) => Ok(Some(self.with_data(outputs))),
-                    Err(error) => Err(self.with_nulls(error)),
+                    Err(error) => Err(self.of_data(self.with_nulls(error))),
                 }
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
@@ -314,12 +324,7 @@ impl PendingCall {
                     self.refused = Some((&self.not_kept_in_time()).into());
                 }
                 self.session.abandon(self.number);
-                // Its own word would have said how long it waited and how long it ran.
-                let message =
-                    "timed out, and the server did not say whether it ran or waited in the queue";
-                Err(Error::new(ErrorKind::TimedOut, "call", message)
-                    .with("routine", &self.contract.name)
-                    .fix("raise timeout="))
+                Err(self.out_of_time())
             }
             None => Ok(None),
         }

@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// This time, or what is left of the program's own.
-    pub fn at_most(&self, time: Duration) -> Duration {
+    fn at_most(&self, time: Duration) -> Duration {
         self.until.map_or(time, |until| until.saturating_duration_since(Instant::now()).min(time))
     }
 

@@ -7,48 +7,43 @@ from typing import Any, Optional
 from . import _errors
 from ._connection import Connection
 from ._data import call_options, seconds_or_none
-from ._future import CallFuture
-from ._keeping import Fetched
-from ._library import check, error_place, handle_place, interruptible, lib
-from ._places import CallPlaces
-from ._results import Results, of_data
-from ._routine import Routine
+from ._library import PENDING, SLICE_SECONDS, check, ffi, lib
+from ._places import take_places
+from ._results import of_data
 
 
-def value_of_data(connection: Connection, handle: Any, timeout: Optional[float]) -> Any:
-    """The value, when it is there."""
+def value_of_data(
+    connection: Connection, handle: Any, dtype: Any, rank: int, timeout: Optional[float]
+) -> Any:
+    """The value, when it is there: elements of this type, and so many dimensions."""
     limit = seconds_or_none("fetch data", timeout)
-    options, error = call_options(limit), error_place()
-    place = handle_place("farcall_call **", lib.farcall_call_free)
-    routine = handle_place("farcall_routine **", lib.farcall_routine_free)
-    fetch, used = lib.farcall_data_fetch, (handle, options)
+    options = call_options(limit)
+    # Nobody but this thread waits for it.
+    options.announced = 0
+    places = take_places()
+    places.used.append(handle)
     try:
-        check(interruptible(fetch, handle[0], options, routine, place, error, used=used), error)
+        call, results, error = places.call, places.results, places.error
+        check(lib.farcall_data_fetch(handle[0], options, ffi.NULL, call, error), error)
+        wait = lib.farcall_call_wait
+        while check(wait(call[0], SLICE_SECONDS, results, error), error) == PENDING:
+            # Says so when another thread closes the connection.
+            connection.handles.client()
+        return of_data(rank, dtype, places)
     except _errors.TimedOut as late:
+        # Without a limit it is the call that was late.
+        if limit is None:
+            raise
         raise _late(limit) from late
-    future = CallFuture()
-    future.started(place, _Coming(Routine(connection, routine), limit), connection.handles.waiter)
-    return future.result().value
+    finally:
+        places.give_back()
 
 
-class _Coming(Fetched):
-    """A value that comes."""
-
-    def collect(self, places: CallPlaces) -> Results:
-        """It is an array, whatever has elements like it among the results of routines."""
-        (value,) = self.routine._interface.outputs
-        return of_data(value, places)
-
-    def timed_out(self) -> _errors.Error:
-        """The error of a fetch that is late."""
-        return _late(self.timeout)
-
-
-def _late(timeout: Optional[float]) -> _errors.Error:
+def _late(limit: float) -> _errors.Error:
     return _errors.make(
         _errors.TimedOut,
         "fetch data",
         "it has not come in time, and the call that makes it may still run",
         "raise timeout=; Server.data() shows its state",
-        timeout=None if timeout is None else f"{timeout:g} s",
+        timeout=f"{limit:g} s",
     )

@@ -152,7 +152,9 @@ class Data:
     def _fetch(self, timeout: Optional[float] = None) -> Any:
         from ._coming import value_of_data
 
-        return value_of_data(self._connection, self._connected(), timeout)
+        handle = self._connected()
+        rank = lib.farcall_data_rank(handle[0])
+        return value_of_data(self._connection, handle, self.dtype, rank, timeout)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         if copy is False:

@@ -341,10 +341,18 @@ def _array(parameter: Parameter, places: CallPlaces) -> Any:
     return _texts(taken, parameter) if parameter.width else taken
 
 
-def of_data(parameter: Parameter, places: CallPlaces) -> Results:
-    """The value of data that was fetched: always an array."""
-    _look_at(parameter, places)
-    return Results({parameter.name: _taken(parameter, places)}, Times(0.0, 0.0, 0.0))
+class _Value(NamedTuple):
+    """What is to be known of the parameter that data is fetched as."""
+
+    index: int
+    dtype: Any
+
+
+def of_data(rank: int, dtype: Any, places: CallPlaces) -> Any:
+    """The value of data that was fetched: always an array. It comes behind its extents."""
+    value: Any = _Value(rank, dtype)
+    _look_at(value, places)
+    return _taken(value, places)
 
 
 def _texts(letters: Any, parameter: Parameter) -> Any:

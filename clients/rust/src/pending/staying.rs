@@ -1,12 +1,13 @@
 //! Calls whose arguments are data, or whose results stay as data.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, Error, Result};
+use farcall_base::{Bytes, DataId, Error, ErrorKind, Result};
 use farcall_idl::interface::Mode;
 use farcall_idl::layout::ParameterLayout;
 
+use super::conditions::{audience_of, conditions};
 use super::{Farmed, PendingCall};
 use crate::argument::{Argument, Destination, Passed};
 use crate::client::{CallOptions, Client};
@@ -14,10 +15,16 @@ use crate::contract::Contract;
 use crate::data::{self, Data};
 use crate::marshal::Prepared;
 use crate::results::{Output, Outputs};
-use crate::session::Stays;
+use crate::session::{Session, Stays};
+use crate::view::Server;
 
-/// The results of a call that stay, by parameter.
-pub(super) struct Staying(Vec<(usize, Data)>);
+/// What calls have to do with data.
+pub(super) struct Staying {
+    /// The results that stay, by parameter.
+    made: Vec<(usize, Data)>,
+    /// What is fetched: its id, and the server that has it.
+    fetched: Option<(DataId, String)>,
+}
 
 impl PendingCall {
     /// Opens a call where its data is, and names the results that stay.
@@ -48,7 +55,7 @@ impl PendingCall {
         let named = (!ids.is_empty()).then_some(Stays { ids, lease });
         let opened = PendingCall::open_passed(client, contract, passed, &bound, waits, named)?;
         Ok(opened.map(|mut call| {
-            call.stays = Some(Box::new(Staying(stays)));
+            call.stays = Some(Box::new(Staying { made: stays, fetched: None }));
             call.data_is_made_here();
             call
         }))
@@ -72,7 +79,7 @@ impl PendingCall {
     }
 
     fn staying(&self) -> &[(usize, Data)] {
-        self.stays.as_ref().map_or(&[], |stays| stays.0.as_slice())
+        self.stays.as_ref().map_or(&[], |stays| stays.made.as_slice())
     }
 
     /// A result that stays at the server ([`CallOptions::stay`]): an argument for other calls at once,
@@ -85,6 +92,53 @@ impl PendingCall {
     pub(crate) fn data_is_made_here(&self) {
         let server = self.placed.as_ref().map(|placed| placed.server.clone());
         self.staying().iter().for_each(|(_, data)| data.is_made_at(&self.session, server.clone()));
+    }
+
+    /// Has the value of data come; the server answers when the call that makes it has ended.
+    pub(crate) fn fetch(
+        data: &Data,
+        (server, session): (&Arc<Server>, Arc<Session>),
+        options: &CallOptions,
+    ) -> Result<PendingCall> {
+        let id = data.id().as_call();
+        let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let audience = audience_of(options, &None);
+        let conditions = conditions(options, audience, deadline, Some((id, None)), None);
+        let late = || late(data.id(), &data.server());
+        let number = session.begin_seek(id, conditions, deadline)?.ok_or_else(late)?;
+        let contract = Arc::new(Contract::local(data.kind().interface()));
+        let fetched = Some((data.id(), data.server()));
+        let client = data.client().clone();
+        let found = (id, (number, contract));
+        let mut call = PendingCall::taken_up(client, (server, session), found, deadline);
+        call.stays = Some(Box::new(Staying { made: Vec::new(), fetched }));
+        Ok(call)
+    }
+
+    /// Why data did not come, in the words of who fetched it.
+    #[cold]
+    pub(super) fn of_data(&self, error: Error) -> Error {
+        let fetched = self.stays.as_ref().and_then(|stays| stays.fetched.as_ref());
+        match fetched {
+            Some((id, server)) if error.kind() == ErrorKind::NotFound => {
+                data::not_found("fetch data", *id, server)
+            }
+            Some((id, _)) => error.with("data", *id),
+            None => error,
+        }
+    }
+
+    /// Why a call is given up.
+    #[cold]
+    pub(super) fn out_of_time(&self) -> Error {
+        if let Some((id, server)) = self.stays.as_ref().and_then(|stays| stays.fetched.as_ref()) {
+            return late(*id, server);
+        }
+        // Its own word would have said how long it waited and how long it ran.
+        let message = "timed out, and the server did not say whether it ran or waited in the queue";
+        Error::new(ErrorKind::TimedOut, "call", message)
+            .with("routine", &self.contract.name)
+            .fix("raise timeout=")
     }
 
     /// Its results that stayed are data.
@@ -100,7 +154,7 @@ impl PendingCall {
 impl Staying {
     #[cold]
     fn put_into(&self, outputs: &mut Outputs) {
-        for (index, data) in &self.0 {
+        for (index, data) in &self.made {
             let output = &mut outputs.outputs[*index];
             if let Output::Stayed(extents) = output {
                 data.has_extents(extents.to_vec());
@@ -108,6 +162,14 @@ impl Staying {
             }
         }
     }
+}
+
+fn late(id: DataId, server: &str) -> Error {
+    let message = "no answer in time: the call that makes it may still run";
+    Error::new(ErrorKind::TimedOut, "fetch data", message)
+        .with("data", id)
+        .with("server", server)
+        .fix("fetch it later, or raise the time limit")
 }
 
 /// Whether an array was given that a result goes to.

@@ -25,18 +25,7 @@ impl Session {
         conditions: Conditions,
         deadline: Option<Instant>,
     ) -> Result<Option<(u64, Arc<Contract>)>> {
-        let number = {
-            let back = self.wait_until(deadline, |core| core.is_up().then_some(()))?;
-            let mut core = self.enter();
-            if back.is_none() || !core.is_up() {
-                return Ok(None);
-            }
-            let number = core.next_number;
-            core.caller.seek(number, id, terms(&conditions, None), conditions)?;
-            core.next_number += 1;
-            self.advance(&mut core);
-            number
-        };
+        let Some(number) = self.begin_seek(id, conditions, deadline)? else { return Ok(None) };
         let found = self.wait_until(deadline, |core| core.caller.found(number));
         if !matches!(found, Ok(Some(Ok(_)))) {
             let mut core = self.enter();
@@ -44,6 +33,25 @@ impl Session {
             self.advance(&mut core);
         }
         found?.transpose().map(|found| found.map(|contract| (number, contract)))
+    }
+
+    /// The same without waiting for what the server says: it comes with the outcome.
+    pub fn begin_seek(
+        &self,
+        id: CallId,
+        conditions: Conditions,
+        deadline: Option<Instant>,
+    ) -> Result<Option<u64>> {
+        let back = self.wait_until(deadline, |core| core.is_up().then_some(()))?;
+        let mut core = self.enter();
+        if back.is_none() || !core.is_up() {
+            return Ok(None);
+        }
+        let number = core.next_number;
+        core.caller.seek(number, id, terms(&conditions, None), conditions)?;
+        core.next_number += 1;
+        self.advance(&mut core);
+        Ok(Some(number))
     }
 
     /// Waits until the server has said that a call goes on without us, or it is over. False at the
