@@ -48,8 +48,12 @@ from ._objects import Class, Handles, Object
 from ._routine import Routine
 from ._running import is_cancelled, progress
 from ._connect import connect
+from ._recorded import TransactionNumber, TransactionResult, TransactionResults
 from ._server import Module, Server, running_server
 from ._source import routine
+from ._timeline import Timeline, TimelineRow
+from ._transaction import Transaction
+from ._transactions import TransactionState
 from ._url import URL
 
 __version__: str = text(lib.farcall_version()) or "unknown"
@@ -95,7 +99,14 @@ __all__ = [
     "Table",
     "TimedOut",
     "URL",
+    "Timeline",
+    "TimelineRow",
     "Times",
+    "Transaction",
+    "TransactionNumber",
+    "TransactionResult",
+    "TransactionResults",
+    "TransactionState",
     "Unavailable",
     "Unreachable",
     "VersionMismatch",

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union, overload
 
-from . import _data, _errors, _keeping, _pages, _publish, _query
+from . import _data, _errors, _keeping, _pages, _publish, _query, _transactions
 from ._connection import Connection, open_running
 from ._data import Data, DataState
 from ._executor import Executor
@@ -18,6 +18,8 @@ from ._objects import Class
 from ._query import Table
 from ._results import Results
 from ._routine import Routine
+from ._transaction import Transaction
+from ._transactions import TransactionState
 
 # What routines have and modules have not.
 _OF_ROUTINES = ("submit", "aio", "interface", "name", "hold")
@@ -187,19 +189,46 @@ class Server(Namespace["Found"]):
         return _query.query(self, sql, parameters, module, options)
 
     @_errors.ends_here
-    def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
+    def fetch(self, call: str, *, timeout: Optional[float] = None) -> Any:
         """Takes up a call that was submitted with `keep`, by its id, from this process or another
-        of the same user.
+        of the same user: its `farcall.CallFuture`. By the id of a transaction, its results: a list with
+        `farcall.TransactionResults` of each call that has any.
 
-        Its `result()` has the results as ever, with memory of their own; files are their contents.
+        The future's `result()` has the results as ever, with memory of their own; files are their contents.
         They stay with the server until their time expires, or `forget`. `timeout` is for waiting.
 
         Raises:
             NotFound: it was never accepted, is forgotten, or is another user's.
         """
-        return _keeping.fetch(
-            self._connection, call, timeout, lambda place: Routine(self._connection, place)
-        )
+        try:
+            return _keeping.fetch(
+                self._connection, call, timeout, lambda place: Routine(self._connection, place)
+            )
+        except _errors.NotFound as unknown:
+            return _transactions.fetch(self, call, unknown)
+
+    @_errors.ends_here
+    def transaction(
+        self, *, keep: Optional[float] = None, timeout: Optional[float] = None
+    ) -> Transaction:
+        """Calls that run at the server as one graph: `with server.transaction() as t:`. They are written
+        down in the block, `lu = t.dgetrf(a); x = t.dgetrs(lu.a, lu.ipiv, b)`, and run at its end.
+
+        Args:
+            keep: seconds for which the transaction and its results stay when it and the connection have ended; it
+                goes on without this program. By default it ends with the connection.
+            timeout: seconds until the server has accepted it and has its arrays.
+
+        Raises:
+            VersionMismatch: the server is too old for transactions.
+        """
+        return Transaction(self, keep, timeout)
+
+    @_errors.ends_here
+    def transactions(self) -> List[TransactionState]:
+        """Your transactions at the server, the oldest first, at most 1000; and behind them those of the
+        servers that it knows."""
+        return _transactions.listed(self)
 
     @_errors.ends_here
     def put(
