@@ -177,9 +177,12 @@ impl Running {
         let Delayed { call, attempt, server } = one;
         let given = &self.plan.message().calls[call.0 as usize].arguments;
         let parameters = &self.plan.interface(call).parameters;
+        // Other results may get their size from these, whether anybody needs them or not.
+        let deciding = self.plan.interface(call).inline_results();
         let arguments = given.iter().map(|one| self.argument(one, server));
         let wanted = parameters.iter().zip(0..).map(|(parameter, slot)| {
             match self.plan.result(call, slot).filter(|_| parameter.mode.is_output()) {
+                None if deciding.contains(&usize::from(slot)) => Argument::Blocks(None),
                 None => Argument::Absent,
                 Some(data) if self.as_numbers.contains(&data) => Argument::Blocks(None),
                 Some(data) => Argument::Data(self.place(data, server)),
