@@ -78,6 +78,42 @@ static int is_listed(const char *id)
     return found;
 }
 
+/* Its last result has three values. */
+static void it_is_found_by_its_id(
+    farcall_transaction *transaction, farcall_data *last, const float *values)
+{
+    char id[33], result[33], none[33], *json;
+    CHECK(farcall_data_id(last, result));
+    farcall_data *found[2];
+    CHECK(farcall_transaction_id(transaction, id) == 1 && is_listed(id));
+    CHECK_OK(farcall_transactions_list(client, id, &json, &error), error);
+    CHECK(strstr(json, "\"state\":\"ended\"") && strstr(json, "\"returned\":3"));
+    farcall_text_free(json);
+    CHECK_OK(farcall_transactions_timeline(client, id, &json, &error), error);
+    CHECK(strstr(json, "\"call\":2,\"routine\":\"checks/doubled\"") && strstr(json, "returned"));
+    farcall_text_free(json);
+    CHECK_OK(farcall_transactions_results(client, id, &json, &error), error);
+    CHECK(strstr(json, result) && strstr(json, "\"call\":2"));
+    CHECK(strstr(json, "\"parameter\":\"x\""));
+    farcall_text_free(json);
+    memset(none, '0', 32);
+    none[32] = 0;
+    const char *ids[] = {result, none};
+    CHECK_OK(farcall_find_several_data(client, ids, 2, found, &error), error);
+    CHECK(found[0] != NULL && found[1] == NULL && has(found[0], values, 3 * sizeof *values));
+    farcall_data_free(found[0]);
+
+    /* It ends with its last reference. */
+    farcall_transaction_free(transaction);
+    CHECK(is_listed(id));
+    farcall_data_free(last);
+    for (int tries = 0; is_listed(id) && tries < 1000; tries++)
+        CHECK_OK(farcall_process(client, &error), error);
+    CHECK(!is_listed(id));
+    CHECK_ERROR(farcall_transactions_timeline(client, id, &json, &error), error, FARCALL_NOT_FOUND,
+        "no such transaction");
+}
+
 static void a_chain_runs_and_its_results_are_fetched(void)
 {
     float values[] = {1, 2, 3}, eight_times[] = {8, 16, 24};
@@ -104,39 +140,11 @@ static void a_chain_runs_and_its_results_are_fetched(void)
     CHECK_ERROR(farcall_transaction_result(transaction, 0, 1, &first, &error), error,
         FARCALL_NOT_FOUND, "want it");
     CHECK_OK(farcall_transaction_result(transaction, 2, 1, &first, &error), error);
-    char id[33], same[33], none[33];
+    char id[33], same[33];
     CHECK(farcall_data_id(first, id) && farcall_data_id(third, same) && strcmp(id, same) == 0);
     farcall_data_free(first);
 
-    /* By its id. */
-    char *json;
-    farcall_data *found[2];
-    CHECK(farcall_transaction_id(transaction, id) == 1 && is_listed(id));
-    CHECK_OK(farcall_transactions_list(client, id, &json, &error), error);
-    CHECK(strstr(json, "\"state\":\"ended\"") && strstr(json, "\"returned\":3"));
-    farcall_text_free(json);
-    CHECK_OK(farcall_transactions_timeline(client, id, &json, &error), error);
-    CHECK(strstr(json, "\"call\":2,\"routine\":\"checks/doubled\"") && strstr(json, "returned"));
-    farcall_text_free(json);
-    CHECK_OK(farcall_transactions_results(client, id, &json, &error), error);
-    CHECK(strstr(json, same) && strstr(json, "\"call\":2") && strstr(json, "\"parameter\":\"x\""));
-    farcall_text_free(json);
-    memset(none, '0', 32);
-    none[32] = 0;
-    const char *ids[] = {same, none};
-    CHECK_OK(farcall_find_several_data(client, ids, 2, found, &error), error);
-    CHECK(found[0] != NULL && found[1] == NULL && has(found[0], eight_times, sizeof eight_times));
-    farcall_data_free(found[0]);
-
-    /* It ends with its last reference. */
-    farcall_transaction_free(transaction);
-    CHECK(is_listed(id));
-    farcall_data_free(third);
-    for (int tries = 0; is_listed(id) && tries < 1000; tries++)
-        CHECK_OK(farcall_process(client, &error), error);
-    CHECK(!is_listed(id));
-    CHECK_ERROR(farcall_transactions_timeline(client, id, &json, &error), error, FARCALL_NOT_FOUND,
-        "no such transaction");
+    it_is_found_by_its_id(transaction, third, eight_times);
 }
 
 static void one_that_is_kept_outlasts_its_connection(void)
@@ -179,38 +187,53 @@ static void one_that_is_kept_outlasts_its_connection(void)
     CHECK(!is_listed(id));
 }
 
-static void what_is_wrong_is_refused(void)
+static void call_is_refused(farcall_transaction *transaction, const farcall_argument *arguments,
+    size_t count, const char *reason)
+{
+    CHECK_ERROR(
+        farcall_transaction_call(transaction, doubled, arguments, count, NULL, 0, NULL, &error),
+        error, FARCALL_INVALID_ARGUMENT, reason);
+}
+
+static void wrong_arguments_are_refused(void)
 {
     float values[] = {1, 2};
     uint64_t shape[] = {2};
     farcall_transaction *transaction = begun(), *other = begun();
     farcall_argument arguments[4];
     uint32_t after[] = {7};
-    farcall_data *data;
     memset(arguments, 0, sizeof arguments);
     arguments[1] = array(FARCALL_FLOAT32, values, 1, shape);
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 2, after, 1, NULL, &error),
+    CHECK_ERROR(
+        farcall_transaction_call(transaction, doubled, arguments, 2, after, 1, NULL, &error),
         error, FARCALL_INVALID_ARGUMENT, "does not come before");
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 1, NULL, 0, NULL, &error),
-        error, FARCALL_INVALID_ARGUMENT, "wrong number of arguments");
-    CHECK_ERROR(farcall_transaction_call(NULL, doubled, arguments, 2, NULL, 0, NULL, &error), error,
-        FARCALL_INVALID_ARGUMENT, "NULL");
+    call_is_refused(transaction, arguments, 1, "wrong number of arguments");
+    call_is_refused(NULL, arguments, 2, "NULL");
     arguments[1].destination = FARCALL_IN_PLACE;
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 2, NULL, 0, NULL, &error),
-        error, FARCALL_INVALID_ARGUMENT, "no array of the program (parameter: x");
+    call_is_refused(transaction, arguments, 2, "no array of the program (parameter: x");
     arguments[1].destination = FARCALL_NEW;
     arguments[1].element = FARCALL_FLOAT64;
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 2, NULL, 0, NULL, &error),
-        error, FARCALL_INVALID_ARGUMENT, "call: 0");
+    call_is_refused(transaction, arguments, 2, "call: 0");
     arguments[1].kind = FARCALL_URL;
     arguments[1].value.text.data = "https://example.org/x";
     arguments[1].value.text.bytes = FARCALL_NUL_TERMINATED;
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 2, NULL, 0, NULL, &error),
-        error, FARCALL_INVALID_ARGUMENT, "URL");
+    call_is_refused(transaction, arguments, 2, "URL");
     farcall_data *foreign = twice(other, array(FARCALL_FLOAT32, values, 1, shape));
     arguments[1] = of_data(foreign);
-    CHECK_ERROR(farcall_transaction_call(transaction, doubled, arguments, 2, NULL, 0, NULL, &error),
-        error, FARCALL_INVALID_ARGUMENT, "another transaction");
+    call_is_refused(transaction, arguments, 2, "another transaction");
+    farcall_data_free(foreign);
+    farcall_transaction_free(other);
+    farcall_transaction_free(transaction);
+}
+
+static void what_is_wrong_is_refused(void)
+{
+    float values[] = {1, 2};
+    uint64_t shape[] = {2};
+    farcall_transaction *transaction = begun(), *other = begun();
+    farcall_argument arguments[4];
+    farcall_data *data;
+    farcall_data *foreign = twice(other, array(FARCALL_FLOAT32, values, 1, shape));
     CHECK_ERROR(farcall_transaction_result(transaction, 0, 1, &data, &error), error,
         FARCALL_NOT_FOUND, "no such call");
     CHECK_ERROR(farcall_transaction_result(other, 0, 0, &data, &error), error, FARCALL_NOT_FOUND,
@@ -268,6 +291,7 @@ int main(void)
     CHECK_OK(farcall_lookup(client, "checks/greet", &greet, &error), error);
     a_chain_runs_and_its_results_are_fetched();
     one_that_is_kept_outlasts_its_connection();
+    wrong_arguments_are_refused();
     what_is_wrong_is_refused();
     a_failure_is_that_of_its_call();
     farcall_routine_free(greet);

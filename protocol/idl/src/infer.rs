@@ -86,7 +86,7 @@ pub struct Arguments {
 /// integers are solved for, one unknown at a time, where an extent is linear in them; one that only
 /// occurs as the size of a ranged dimension (a leading dimension) becomes max(1, end of the range);
 /// then defaults apply. Extents that depend on a [`Given::Later`] are not checked, and defaults that do
-/// are left to whoever runs the call.
+/// are left to the server that runs the call.
 ///
 /// # Errors
 /// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that

@@ -241,7 +241,7 @@ class TransactionResults(Results):
         return super().__getattr__(name)
 
     def _one(self) -> Any:
-        # One number is the number itself from the begin of the transaction on.
+        # One number is the number itself from the start of the transaction on.
         return value_of(super()._one())
 
     def __dir__(self) -> List[str]:
