@@ -159,12 +159,13 @@ static void data_is_found_left_and_deleted(void)
     CHECK_OK(farcall_data_delete(again, &error), error);
     CHECK(!is_listed(kept));
     CHECK_OK(farcall_data_delete(again, &error), error);
-    farcall_call *call;
+    farcall_call *call = NULL;
     farcall_results *results;
     int status = farcall_data_fetch(again, NULL, NULL, &call, &error);
     if (status == FARCALL_OK)
         status = farcall_call_wait(call, 20, &results, &error);
     CHECK_ERROR(status, error, FARCALL_NOT_FOUND, "no such data");
+    farcall_call_free(call);
     farcall_argument arguments[2];
     memset(arguments, 0, sizeof arguments);
     arguments[1] = of_data(again);
