@@ -200,6 +200,29 @@ def data_deleted(case):
     return data.delete
 
 
+def transaction_begun(case):
+    transaction = case.connect().transaction(timeout=case.limit).__enter__()
+    results = transaction["ends/total"](LARGE)
+    # The end of the block.
+    return lambda: (transaction.__exit__(None, None, None), results)
+
+
+def transaction_of_naps(case):
+    with case.connect().transaction() as transaction:
+        results = transaction["ends/nap"](60000)
+    return transaction, results
+
+
+def transaction_awaited(case):
+    transaction, results = transaction_of_naps(case)
+    return lambda: (transaction.wait(timeout=case.limit), results)
+
+
+def transaction_fetched(case):
+    transaction, results = transaction_of_naps(case)
+    return lambda: (results.slept.fetch(timeout=case.limit), transaction)
+
+
 def published(case):
     server = case.connect()
     return lambda: server.publish(__file__, timeout=case.limit)
@@ -230,6 +253,10 @@ TABLE = {
     "Server.map": [farmed],
     "Server.publish": [published],
     "Server.put": [put],
+    "Server.transaction": [transaction_begun],
+    "Transaction.wait": [transaction_awaited],
+    "TransactionResult.fetch": [transaction_fetched],
+    "TransactionNumber.fetch": [transaction_fetched],
     "Server.query": [queried],
 }
 # These meet the peer as it is from the first byte on.

@@ -117,6 +117,18 @@ def put(server):
         return connection.put([1.0], lease=60).leave()
 
 
+def begin(server):
+    """Begins a transaction that is kept, and returns its id."""
+    import farcall
+
+    with farcall.connect(server["FARCALL_SERVER"]) as connection:
+        with connection.transaction(keep=60) as transaction:
+            result = transaction.cosine(1.0)
+        transaction.wait()
+        assert result.y > 0
+        return transaction.id
+
+
 def test_bash_completes_ids_of_what_the_server_keeps(server):
     first, second = (
         run("submit", "cosine", "1", "--volatile", env=server).strip() for _ in range(2)
@@ -131,6 +143,9 @@ def test_bash_completes_ids_of_what_the_server_keeps(server):
     assert completed("objects", "--delete", "", env=reached) == set()
     data = put(server)
     assert completed("data", "--delete", "", env=reached) == {data}
+    transaction = begin(server)
+    assert completed("transactions", "--end", "", env=reached) == {transaction}
+    assert completed("transactions", transaction[:8], env=reached) == {transaction}
     assert "--timeout" in completed("fetch", "--", env=reached)
 
 
@@ -159,6 +174,11 @@ def test_json_has_the_documented_keys(server, tmp_path):
     assert keys(answer("ls")) == documented("ls")
     put(server)
     assert keys(answer("data")) == documented("data")
+    transaction = begin(server)
+    assert keys(answer("transactions")) == documented("transactions")
+    assert keys(answer("transactions", transaction)) == documented("transactions ID")
+    results = answer("transactions", transaction, "--results")
+    assert keys(results) == documented("transactions ID --results")
     published = answer("publish", file)
     assert keys(published) == documented("publish")
     assert published == [{"module": "one", "routines": 1, "warnings": "", "failure": None}]

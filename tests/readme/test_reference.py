@@ -186,6 +186,7 @@ def test_manifest_keys():
         "fetch",
         "kept",
         "data",
+        "transactions",
         "check",
         "fmt",
         "scan",

@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use farcall_base::{CallId, ErrorKind};
-use farcall_client::{Array, CallOptions, HoldOptions, Keep};
+use farcall_client::{Array, Begin, CallOptions, HoldOptions, Keep, Transaction};
 use farcall_tests::Server;
 
 use crate::placed::World;
@@ -125,6 +125,43 @@ fn data_of_all_servers_is_shown_and_deleted() {
     assert!(refused.contains(&silent) && status == SOME_ARE_SILENT, "{refused}");
     let error = world.client.data_of(second.parse().unwrap()).err().unwrap();
     assert!(error.kind() == ErrorKind::Unreachable && error.operation() == "find data", "{error}");
+}
+
+#[test]
+fn transactions_of_all_servers_are_shown_and_ended() {
+    let world = World::new(2);
+    let begun = |server: &Server| {
+        let client = server.client();
+        let transaction = Transaction::new(&client).unwrap();
+        let nap = client.routine("nap").unwrap();
+        transaction.call_named(&nap, [("milliseconds", 0.into())]).unwrap();
+        transaction.want(0, 1).unwrap();
+        let keep = Some(Duration::from_secs(600));
+        transaction.begin(&Begin { keep, timeout: None }).unwrap();
+        assert!(transaction.wait(Some(PATIENCE)).unwrap().is_some());
+        transaction.id().to_string()
+    };
+    let [first, second] = [&world.members[0], &world.members[1]].map(begun);
+    let name = world.members[0].address().to_owned();
+    let meta = world.meta();
+    let listed = said(meta, &["transactions"]);
+    assert!(listed.contains(&first) && listed.contains(&second), "{listed}");
+    assert!(listed.contains(&format!("{name}\nID")), "{listed}");
+    assert_eq!(said(meta, &["transactions", "--at", meta.address()]), "no transactions\n");
+    // Each is found where it is.
+    for id in [&first, &second] {
+        let shown = said(meta, &["transactions", &id[..9]]);
+        assert!(shown.contains("/nap ") && shown.contains("returned"), "{shown}");
+        let results = said(meta, &["transactions", id, "--results"]);
+        assert!(results.lines().count() == 2, "{results}");
+    }
+    said(meta, &["transactions", "--end", &first[..9]]);
+    let listed = said(meta, &["transactions"]);
+    assert!(!listed.contains(&first) && listed.contains(&second), "{listed}");
+    let (refused, status) = ran(meta, &["transactions", &first]);
+    assert!(refused.contains("no such transaction of yours") && status == Some(3), "{refused}");
+    said(meta, &["transactions", "--end", "all"]);
+    assert!(!said(meta, &["transactions"]).contains(&second));
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod shell;
 mod show;
 mod sim;
 mod top;
+mod transactions;
 mod which;
 
 use std::ffi::OsString;
@@ -59,6 +60,8 @@ pub enum Command {
     Kept(keep::KeptArguments),
     /// List your data on a server, or delete some
     Data(data::DataArguments),
+    /// List your transactions on a server, show where the calls of one ran, or end some
+    Transactions(transactions::TransactionsArguments),
     /// Start a server that publishes routines
     Serve(ServeArguments),
     /// Start your server on an ssh host and print its address
@@ -178,6 +181,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Fetch(arguments) => keep::fetch(&arguments).map(success),
         Command::Kept(arguments) => keep::kept(&arguments).map(success),
         Command::Data(arguments) => data::data(&arguments).map(success),
+        Command::Transactions(arguments) => transactions::transactions(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
         Command::Publish(arguments) => administer::publish(&arguments).map(success),
         Command::Withdraw(arguments) => administer::withdraw(&arguments).map(success),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use farcall_base::{DataId, Error, ErrorKind, Result};
+use farcall_base::{DataId, Error, ErrorKind, Result, TransactionId};
 use farcall_client::{
     Address, ByServer, Client, ConnectOptions, DataStatus, KeptCall, PrivateServer, ServeOptions,
-    Status, Unanswered,
+    Status, TransactionStatus, Unanswered,
 };
 use farcall_executable::image::is_python;
 
@@ -148,6 +148,18 @@ impl ChosenServer {
     /// As [`Client::data_by_server`].
     pub fn data(&self, client: &Client, ids: &[DataId]) -> Result<ByServer<Vec<DataStatus>>> {
         client.data_by_server(ids).map(|data| self.of_chosen(data))
+    }
+
+    /// Of this user's transactions there those of these ids; without any, all.
+    ///
+    /// # Errors
+    /// As [`Client::transactions_by_server`].
+    pub fn transactions(
+        &self,
+        client: &Client,
+        ids: &[TransactionId],
+    ) -> Result<ByServer<Vec<TransactionStatus>>> {
+        client.transactions_by_server(ids).map(|all| self.of_chosen(all))
     }
 
     /// With `--at` one server is asked alone.

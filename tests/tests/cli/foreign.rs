@@ -1,21 +1,22 @@
 //! A server that writes what a terminal would obey into every text of every message: no command
 //! passes any of it on.
 
+mod kept;
+
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use farcall_base::{CallId, ChannelId, DataId, ErrorKind, ObjectId, is_obeyed};
+use farcall_base::{CallId, ChannelId, ErrorKind, ObjectId, is_obeyed};
 use farcall_client::{CallOptions, Client, Order};
 use farcall_idl::encode::{contract_hash, encode_interface};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape, StructType};
 use farcall_tests::{PATIENCE, Raw};
 use farcall_wire::message::encode;
 use farcall_wire::{
-    ByteOrder, CallResult, CallTimes, DataState, DataStatus, Failure, Flags, FrameHeader,
-    FrameKind, Goodbye, HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall,
-    KeptNote, KeptState, ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall,
-    PREFACE, PlaceAnswer, PlacedServer, Reply, Request, Role, ServerState, Stage, Status, Totals,
-    Use, padding,
+    ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, Goodbye,
+    HEADER_BYTES, Hello, HelloLimits, InterfaceReply, JobStatus, KeptCall, KeptNote, KeptState,
+    ModuleReport, ModuleStatus, Notice, ObjectState, ObjectStatus, OpenCall, PREFACE, PlaceAnswer,
+    PlacedServer, Reply, Request, Role, ServerState, Stage, Status, Totals, Use, padding,
 };
 
 use crate::cli::Shell;
@@ -96,21 +97,6 @@ fn kept() -> Vec<KeptCall> {
             label: marked("case\n"),
         }),
     }]
-}
-
-fn data() -> Vec<DataStatus> {
-    let one = DataStatus {
-        id: DataId([7; 16]),
-        state: DataState::Failed,
-        kind: marked("data:double:2:row\n"),
-        extents: vec![u64::MAX],
-        bytes: u64::MAX,
-        left_us: Some(u64::MAX),
-        principal: marked("anna\n"),
-        failure: Some(failure(ErrorKind::RoutineFailed)),
-    };
-    let known = DataStatus { kind: "data:double:2:row".to_owned(), ..one.clone() };
-    vec![one, known]
 }
 
 const MOST: u64 = u64::MAX;
@@ -219,7 +205,8 @@ fn answer(request: &Request, manner: Manner) -> Reply {
         }
         Request::Status => Reply::Status(Box::new(status())),
         Request::Kept => Reply::Kept(kept()),
-        Request::Data(_) => Reply::Data(data()),
+        Request::Data(_) => Reply::Data(kept::data()),
+        Request::Transaction(request) => kept::answer(request),
         Request::Servers(..) => Reply::Servers(vec![known()]),
         Request::Place(_) => Reply::Placed(Box::new(placed())),
         _ => Reply::Done,
@@ -258,16 +245,17 @@ fn placed() -> PlaceAnswer {
 }
 
 fn hello(manner: Manner) -> Vec<u8> {
-    let features = ["administration", "status", "objects", "urls", "resume", "placement"];
-    let data = if manner == Manner::Old { "no-data" } else { "data" };
+    let known = ["administration", "status", "objects", "urls", "resume", "placement"];
+    let newer: &[&str] = if manner == Manner::Old { &[] } else { &["data", "transactions"] };
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
         product: marked("farcall 9"),
-        features: features
-            .map(str::to_owned)
-            .into_iter()
-            .chain([data.to_owned(), marked("feature")])
+        features: known
+            .iter()
+            .chain(newer)
+            .map(|feature| (*feature).to_owned())
+            .chain([marked("feature")])
             .collect(),
         limits: HelloLimits::default(),
         host: marked("host"),
@@ -356,7 +344,7 @@ fn serve(shell: &Shell, name: &str, manner: Manner) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 31] = [
+const COMMANDS: [(&str, &[&[&str]]); 32] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",
@@ -386,6 +374,18 @@ const COMMANDS: [(&str, &[&[&str]]); 31] = [
             &["data"],
             &["data", "--json"],
             &["data", "--delete", "07070707070707070707070707070707"],
+        ],
+    ),
+    (
+        "transactions",
+        &[
+            &["transactions"],
+            &["transactions", "--json"],
+            &["transactions", "0707"],
+            &["transactions", "0707", "--json"],
+            &["transactions", "0707", "--results"],
+            &["transactions", "0707", "--results", "--json"],
+            &["transactions", "--end", "0707"],
         ],
     ),
     ("publish", &[&["publish", "lapack"], &["publish", "lapack", "--json"]]),
@@ -467,7 +467,7 @@ fn no_text_of_a_server_is_obeyed_by_a_terminal() {
 }
 
 #[test]
-fn an_older_server_keeps_no_data_and_that_is_said() {
+fn an_older_server_knows_neither_data_nor_transactions_and_that_is_said() {
     let shell = Shell::new();
     let address = serve(&shell, "old.sock", Manner::Old);
     for words in [&["data"][..], &["data", "--json"], &["data", "--delete", "all"]] {
@@ -478,6 +478,8 @@ fn an_older_server_keeps_no_data_and_that_is_said() {
             &["this server does not keep data", &address, "start a newer version of Farcall"],
         );
     }
+    let arguments = ["transactions", "--server", &address];
+    shell.bad(&arguments, 1, &["too old for transactions", "start a newer version of Farcall"]);
 }
 
 #[test]
@@ -539,6 +541,8 @@ print(server["routine"].submit(1, lambda x: None))
 print(repr(server["routine"].submit(1, lambda x: None)))
 print(server["routine"].submit(1, lambda x: None)._repr_html_())
 print(server.fetch("07" * 16).result())
+print(server.transactions(), vars(server.transactions()[0]))
+print(server.transactions()[0].timeline())
 server.nothing(1)
 server["routine"](x=1)
 server["routine"]("a", 2)

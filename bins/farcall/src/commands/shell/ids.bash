@@ -1,11 +1,12 @@
 
-# Completes the names of routines, the ids of calls and data that a server keeps, and of objects that it holds; all else as above.
+# Completes the names of routines, the ids of calls, data and transactions that a server keeps, and of objects that it holds; all else as above.
 _farcall_ids() {
     local list names
     case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in
         "fetch fetch" | "kept --forget") list=kept ;;
         "objects --delete") list=objects ;;
         "data --delete") list=data ;;
+        "transactions transactions" | "transactions --end") list=transactions ;;
         "call call" | "show show" | "submit submit" | "ls ls") names=yes ;;
     esac
     if [[ -n $list && ${COMP_WORDS[COMP_CWORD]} != -* ]]; then

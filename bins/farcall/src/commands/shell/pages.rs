@@ -45,6 +45,10 @@ fn examples(name: &str) -> &'static [(&'static str, &'static str)] {
         }
         "kept" => &[("The calls that wait for you:", "farcall kept")],
         "data" => &[("Delete all your data:", "farcall data --delete all")],
+        "transactions" => &[
+            ("When and where the calls of one ran:", "farcall transactions 1f0e"),
+            ("End all of yours:", "farcall transactions --end all"),
+        ],
         "serve" => &[
             ("A server for your own programs:", "farcall serve solver.idl"),
             (
