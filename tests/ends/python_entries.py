@@ -254,6 +254,8 @@ TABLE = {
     "Server.publish": [published],
     "Server.put": [put],
     "Server.transaction": [transaction_begun],
+    "Transaction": [transaction_begun],
+    "Transaction.__init__": [transaction_begun],
     "Transaction.wait": [transaction_awaited],
     "TransactionResult.fetch": [transaction_fetched],
     "TransactionNumber.fetch": [transaction_fetched],
