@@ -92,7 +92,7 @@ def declarations():
     """Functions of the headers that programs and routines use, with the number of their arguments;
     `...` counts as one."""
     found = {}
-    for part in ("", "-data", "-native", "-map", "-places", "-executable"):
+    for part in ("", "-data", "-transactions", "-native", "-map", "-places", "-executable"):
         header = f"farcall{part}.h"
         # Behind that line is what main programs of executables use.
         text = (
