@@ -140,6 +140,7 @@ PLUGINS = (
     ("fetcher", "fetcher"),
     ("metrics", "metrics"),
     ("metaserver", "metaserver"),
+    ("transactions", "transactor"),
 )
 
 

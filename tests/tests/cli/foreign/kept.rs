@@ -11,7 +11,7 @@ use super::{MOST, failure, marked};
 
 const MANY: u32 = u32::MAX;
 
-/// Data, of a type that nobody knows and of one that is known.
+/// Data, of a type that is unknown and of one that is known.
 pub fn data() -> Vec<DataStatus> {
     let one = DataStatus {
         id: DataId([7; 16]),
