@@ -89,7 +89,8 @@ impl PendingCall {
     }
 
     /// Opens a call whose arguments are complete.
-    #[inline]
+    // Inside its callers, the call is not moved once more.
+    #[inline(always)]
     fn open_passed(
         client: Client,
         contract: &Arc<Contract>,
