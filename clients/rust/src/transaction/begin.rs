@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
-use farcall_wire::{Reply, Request, TransactionBegin, TransactionRequest};
+use farcall_wire::{Failure, Reply, Request, TransactionBegin, TransactionRequest};
 use rustc_hash::FxHashMap;
 
 use super::inputs::CopiedArray;
@@ -171,10 +171,19 @@ impl Beginning<'_> {
         }
     }
 
+    /// Whether the server has the transaction, though it says that it does not take it: the connection
+    /// was lost before the first answer came, and it was asked again.
+    fn runs(&self, failure: &Failure) -> bool {
+        let may_be_known = failure.kind == ErrorKind::InvalidArgument.code();
+        let is_known = || self.client.transactions_of(&[self.run.id]);
+        may_be_known && is_known().is_ok_and(|found| !found.is_empty())
+    }
+
     /// Waits until the server has accepted the transaction, and has its arrays.
     fn answer(&self, question: u64, puts: VecDeque<PendingCall>) -> Result<()> {
         match self.client.session().answer(question, self.until)? {
             Some(Reply::Done) => {}
+            Some(Reply::Failed(failure)) if self.runs(&failure) => {}
             Some(Reply::Failed(failure)) => {
                 // An array that the server did not take says more than its lack.
                 for mut put in puts {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, DataId, Error, ErrorKind};
+use farcall_base::{ChannelId, DataId, Error, ErrorKind, TransactionId};
 use farcall_call::Event;
 use farcall_client::idl::compile;
 use farcall_client::idl::interface::{Interface, Order};
@@ -14,7 +14,7 @@ use farcall_client::{
 use farcall_graph::{Argument as Written, Limits, Message, Plan, RoutineName};
 use farcall_wire::{
     Argument as Wired, CallFailure, DATA, Failure, Open, Reply, Request, TRANSACTIONS,
-    TransactionBegin, TransactionEnd, TransactionReply, TransactionRequest,
+    TransactionBegin, TransactionEnd, TransactionReply, TransactionRequest, TransactionStatus,
 };
 
 use super::fake::{Fake, metaserver_with};
@@ -294,6 +294,41 @@ fn what_is_wrong_with_it_is_told_and_nothing_stays() {
         let error = use_of.map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("never began") || error.contains("not begun"), "{error}");
     }
+}
+
+/// Answers a begin with a refusal, and the question whether the transaction is there; how that ends.
+fn refused_and_asked(found: Vec<TransactionStatus>) -> Result<()> {
+    let (client, routines, mut server) = routines([FACTOR, SOLVE]);
+    let transaction = Arc::new(Transaction::new(&client).unwrap());
+    let _solutions = write(&transaction, &routines, 4);
+    let begin = transaction.clone();
+    let begin = ask(move || begin.begin(&Begin::default()));
+    let (channel, _) = begun(&mut server);
+    let twice = Error::new(ErrorKind::InvalidArgument, "take a transaction", "the id is known");
+    server.answer(channel, &Reply::Failed((&twice).into()));
+    let (channel, request) = server.requested();
+    let list = TransactionRequest::List(vec![transaction.id()]);
+    assert_eq!(request, Request::Transaction(list));
+    server.answer(channel, &Reply::Transaction(TransactionReply::List(found)));
+    begin.join().unwrap()
+}
+
+#[test]
+fn one_that_was_asked_for_twice_runs_once() {
+    let known = TransactionStatus {
+        id: TransactionId([1; 16]),
+        is_over: false,
+        calls: 4,
+        returned: 0,
+        failed: 0,
+        age_us: 1,
+        left_us: None,
+        principal: String::new(),
+        failure: None,
+    };
+    refused_and_asked(vec![known]).unwrap();
+    let error = refused_and_asked(Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("the id is known"), "{error}");
 }
 
 #[test]
