@@ -40,6 +40,6 @@ pub use error::ErrorObject;
 pub use form::Form;
 pub use native::{check_count, prepare};
 pub use passing::passing;
-pub use spans::{Span, spans};
+pub use spans::{Span, WholeArray, spans};
 pub use strings::allocated;
 pub use tagged::TaggedValue;

@@ -4,7 +4,9 @@ use std::ffi::CStr;
 
 use farcall_base::Bytes;
 use farcall_base::abi::tag::{OTHER, POINTER, TEXT};
-use farcall_client::idl::layout::{ParameterLayout, resolve};
+use farcall_client::idl::data::DataKind;
+use farcall_client::idl::interface::Parameter;
+use farcall_client::idl::layout::{ArrayLayout, ParameterLayout, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Result, Routine};
 
@@ -13,7 +15,7 @@ use crate::passing::passing;
 use crate::tagged::TaggedValue;
 
 /// Memory that a call uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Address of its first byte.
     pub start: usize,
@@ -21,6 +23,31 @@ pub struct Span {
     pub bytes: usize,
     /// Whether the routine's results go there.
     pub written: bool,
+    /// Whether the routine reads what is there.
+    pub read: bool,
+    /// Of which parameter, by its index.
+    pub parameter: usize,
+    /// What lies there, if it travels whole and can stay at a server.
+    pub array: Option<WholeArray>,
+}
+
+/// What an array is: two that are equal are the same elements in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WholeArray {
+    /// Its type.
+    pub kind: DataKind,
+    /// Its extents.
+    pub extents: Vec<u64>,
+}
+
+impl WholeArray {
+    fn of(parameter: &Parameter, layout: &ArrayLayout) -> Option<WholeArray> {
+        let kind = DataKind::of_parameter(parameter)?;
+        let is_whole = layout.full_bytes == layout.transfer_bytes
+            && layout.dimensions.iter().all(|one| one.count == one.size);
+        let extents = layout.dimensions.iter().map(|one| one.size).collect();
+        is_whole.then_some(WholeArray { kind, extents })
+    }
 }
 
 impl Span {
@@ -71,11 +98,26 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
                     * size_of::<usize>()
             }
             ParameterLayout::Array(array) => array.full_bytes as usize,
+            ParameterLayout::Scalar { bytes } => *bytes as usize,
+            // The routine does not refer to it.
+            ParameterLayout::Absent => continue,
             _ if tag & TEXT != 0 => size_of::<usize>(),
             // SAFETY: the caller's promise: text.
             _ => unsafe { CStr::from_ptr(address.cast()) }.to_bytes_with_nul().len(),
         };
-        spans.push(Span { start: address as usize, bytes, written: parameter.mode.is_output() });
+        let of = &layout.parameters[index];
+        let array = match of {
+            ParameterLayout::Array(array) => WholeArray::of(parameter, array),
+            _ => None,
+        };
+        spans.push(Span {
+            start: address as usize,
+            bytes,
+            written: parameter.mode.is_output(),
+            read: of.mode(parameter).is_input(),
+            parameter: index,
+            array,
+        });
     }
     Ok(Some(spans))
 }

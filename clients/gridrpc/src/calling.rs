@@ -20,14 +20,14 @@ use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::context::Context;
 use crate::fortran::make_procedures;
-use crate::handles::Handle;
+use crate::handles::{Handle, Process};
 use crate::information::{Began, MeasuredCall};
 use crate::log;
 use crate::own::Turn;
 use crate::pointers::RawHandle;
 use crate::printing::{Passed, pass_on, printing};
 use crate::sessions::{Beginning, Running};
-use crate::transfers::{LOOK, Watch};
+use crate::transfers::{LOOK, Limits, Watch};
 use crate::within;
 
 /// How often it is looked whether arguments have left that did not at once.
@@ -351,6 +351,38 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     known.server = outputs.server_name();
     // SAFETY: as above.
     unsafe { places.fill(outputs) }.map_err(|error| bound.failed(error))
+}
+
+/// A call whose arguments are known, for whoever has others make it.
+pub struct Laid<'a> {
+    pub routine: Routine,
+    pub connection: Arc<Connection>,
+    pub arguments: Vec<Argument<'a>>,
+}
+
+/// Asks for the arguments of a call and does not make it. `None` for one that has limits, a process
+/// of its own, or results that are neither arrays nor numbers.
+///
+/// # Safety
+/// Arguments as the interface says, through `'a`.
+pub unsafe fn lay<'a>(
+    wanted: &Wanted<'_>,
+    next: impl FnMut(u32) -> TaggedValue,
+) -> Outcome<Option<Laid<'a>>> {
+    if !matches!(wanted.handle.process, Process::Shared) {
+        return Ok(None);
+    }
+    let bound = Bound::new(wanted, false)?;
+    let CallOptions { timeout, ranks, resources, output, .. } = &bound.options;
+    let has_limits = timeout.is_some() || bound.attributes.limits() != Limits::default();
+    if has_limits || *ranks > 0 || !resources.is_empty() || *output {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    let Prepared { arguments, places, .. } = unsafe { bound.prepare(next) }?;
+    let Bound { routine, connection, .. } = bound;
+    let is_plain = places.texts.is_empty() && places.files.is_empty();
+    Ok(is_plain.then_some(Laid { routine, connection, arguments }))
 }
 
 /// Starts a session: its number.

@@ -50,7 +50,10 @@ impl Made {
             self.count.map_or(Ok(()), given)?;
             let values = interface
                 .caller_parameters()
-                .map(|(_, parameter)| next(passing(parameter)))
+                .map(|(_, parameter)| {
+                    let tag = passing(parameter);
+                    if parameter.wide { next(tag) } else { next(tag).narrowed(tag) }
+                })
                 .collect();
             // SAFETY: the caller's promise; ninf.h has arguments stay until the transaction's end.
             unsafe { transactions::record(Recorded { handle: self.handle.clone(), values }) }?;

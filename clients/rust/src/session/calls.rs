@@ -84,9 +84,14 @@ impl Session {
     /// Asks the server, and waits for nothing: [`Session::answer`] has the answer some time, or
     /// [`Session::forget`] wants none.
     pub fn begin(&self, request: &Request) -> Result<u64> {
+        self.begin_for(request, self.patience)
+    }
+
+    /// The same with a patience of its own.
+    pub fn begin_for(&self, request: &Request, patience: Duration) -> Result<u64> {
         let mut core = self.enter();
         core.check_alive()?;
-        let (question, _) = core.caller.ask(request, self.patience, now())?;
+        let (question, _) = core.caller.ask(request, self.at_most(patience), now())?;
         core.caller.keep_question(question);
         self.advance(&mut core);
         Ok(question)

@@ -75,8 +75,7 @@ impl Writer<'_> {
             }
             Argument::Texts(_) => outside("a call in a transaction cannot take several texts"),
             _ if is_text_array => outside("a call in a transaction cannot take several texts"),
-            Argument::Url(_) => Err(refused("a call in a transaction cannot fetch from a URL")
-                .fix("make this call outside of the transaction, or pass the array")),
+            Argument::Url(_) => Err(no_url()),
             Argument::Array(_) if !parameter.mode.is_input() => {
                 Err(refused("results of a transaction go to no array of the program")
                     .fix("leave it out, and fetch the result behind the transaction"))
@@ -179,6 +178,9 @@ impl Writer<'_> {
         };
         let length = elements.bytes();
         one.check_length(length)?;
+        if length > 0 && place.url(length).is_some() {
+            return Err(no_url());
+        }
         let kind = DataKind::new(one.parameter.element, rank, own_order);
         let is_short = length <= INLINE_MAX;
         if kind.is_none() && !is_short || is_short && self.inputs.takes_inline(length as usize) {
@@ -272,6 +274,11 @@ impl One<'_> {
         self.parameter.mode != Mode::In
             && self.parameter.expressions().any(|one| scope.refers_to_output(one))
     }
+}
+
+fn no_url() -> Error {
+    refused("a call in a transaction cannot fetch from a URL")
+        .fix("make this call outside of the transaction, or pass the array")
 }
 
 fn too_long(length: u64) -> Error {

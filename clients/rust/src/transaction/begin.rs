@@ -42,11 +42,34 @@ impl Transaction {
     /// What is wrong with it, in which case nothing has run: `InvalidArgument`, `NotFound`,
     /// `InterfaceChanged`, `LimitExceeded`. `TimedOut`, `ConnectionLost`.
     pub fn begin(&self, how: &Begin) -> Result<()> {
+        self.begin_together(how, None)
+    }
+
+    /// The same, with `behind` done when all is sent, and before the server's answer is waited for:
+    /// what that fetches, and how the transaction ends, comes without another round trip. The
+    /// results must have been named before ([`Transaction::result`]).
+    ///
+    /// # Errors
+    /// As [`Transaction::begin`].
+    pub fn begin_and<T>(&self, how: &Begin, behind: impl FnOnce() -> T) -> Result<Option<T>> {
+        let mut behind = Some(behind);
+        let mut done = None;
+        self.begin_together(how, Some(&mut || done = behind.take().map(|behind| behind())))?;
+        Ok(done)
+    }
+
+    /// Whether calls of it may have run, also if its begin failed. They have not if it was refused,
+    /// or not sent.
+    pub fn may_have_run(&self) -> bool {
+        self.run.may_have_run()
+    }
+
+    fn begin_together(&self, how: &Begin, behind: Behind<'_>) -> Result<()> {
         let mut state = self.lock();
         let State::Written(recording) = &mut *state else {
             return Err(state.unusable("begin a transaction"));
         };
-        match self.begin_written(recording, how) {
+        match self.begin_written(recording, how, behind) {
             Ok(wanted) => {
                 *state = State::Begun(wanted);
                 Ok(())
@@ -58,7 +81,12 @@ impl Transaction {
         }
     }
 
-    fn begin_written(&self, recording: &mut Recording, how: &Begin) -> Result<Wanted> {
+    fn begin_written(
+        &self,
+        recording: &mut Recording,
+        how: &Begin,
+        behind: Behind<'_>,
+    ) -> Result<Wanted> {
         if recording.is_empty() {
             self.run.never();
             return Ok(Wanted::default());
@@ -71,16 +99,20 @@ impl Transaction {
             is_limited: how.timeout.is_some(),
             contracts: FxHashMap::default(),
         };
-        let begun = beginning.begin(recording);
+        let begun = beginning.begin(recording, behind);
         if let Err(error) = &begun {
             if error.kind() == ErrorKind::InterfaceChanged {
                 recording.contracts().iter().for_each(|contract| self.client.forget(contract));
             }
+            self.run.asks_no_more();
             self.run.never();
         }
         begun
     }
 }
+
+/// What is done when a transaction was sent.
+type Behind<'b> = Option<&'b mut dyn FnMut()>;
 
 /// A transaction that is being sent.
 struct Beginning<'a> {
@@ -94,7 +126,7 @@ struct Beginning<'a> {
 }
 
 impl Beginning<'_> {
-    fn begin(mut self, recording: &mut Recording) -> Result<Wanted> {
+    fn begin(mut self, recording: &mut Recording, behind: Behind<'_>) -> Result<Wanted> {
         let (message, wanted) = recording.finish();
         let graph = message.encode();
         drop(message);
@@ -125,7 +157,8 @@ impl Beginning<'_> {
         let begin = TransactionBegin { id: self.run.id, graph, keep_us };
         let request = Request::Transaction(TransactionRequest::Begin(Box::new(begin)));
         let question = session.begin(&request)?;
-        let begun = self.answer(question, puts);
+        self.run.set_sent(true);
+        let begun = self.follow(behind).and_then(|()| self.answer(question, puts));
         if let Err(error) = begun {
             // It may run, or be about to.
             session.forget(question);
@@ -138,6 +171,15 @@ impl Beginning<'_> {
             self.run.leave();
         }
         Ok(wanted)
+    }
+
+    /// What follows without waiting.
+    fn follow(&self, behind: Behind<'_>) -> Result<()> {
+        let Some(behind) = behind else { return Ok(()) };
+        // What is fetched is asked for behind the transaction: it is there by then.
+        self.run.begins();
+        behind();
+        self.run.asks()
     }
 
     /// Sends an array, which is an input from then on.
@@ -185,6 +227,7 @@ impl Beginning<'_> {
             Some(Reply::Done) => {}
             Some(Reply::Failed(failure)) if self.runs(&failure) => {}
             Some(Reply::Failed(failure)) => {
+                self.run.set_sent(false);
                 // An array that the server did not take says more than its lack.
                 for mut put in puts {
                     put.poll()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use farcall_base::{Result, TransactionId};
 use farcall_wire::{Reply, Request, TransactionEnd, TransactionReply, TransactionRequest};
 
-use super::FOR_EVER;
+use super::{FOR_EVER, deadline};
 use crate::client::Client;
 use crate::data::{Data, wrong_answer};
 use crate::session::Session;
@@ -29,7 +29,11 @@ pub(crate) struct Run {
     session: Arc<Session>,
     phase: AtomicU8,
     is_left: AtomicBool,
+    /// Whether the server has it, or may have.
+    is_sent: AtomicBool,
     inputs: Mutex<Inputs>,
+    /// The question how it ended, where that was asked at its begin.
+    question: Mutex<Option<u64>>,
     end: Mutex<Option<TransactionEnd>>,
 }
 
@@ -49,6 +53,8 @@ impl Run {
             session: client.session().clone(),
             phase: AtomicU8::new(Phase::Written as u8),
             is_left: AtomicBool::new(false),
+            is_sent: AtomicBool::new(false),
+            question: Mutex::default(),
             inputs: Mutex::default(),
             end: Mutex::default(),
         }
@@ -70,6 +76,16 @@ impl Run {
     /// The server does not have it.
     pub fn never(&self) {
         self.phase.store(Phase::Never as u8, Ordering::Release);
+    }
+
+    /// The server has it, or may have; or refused it, and nothing of it runs.
+    pub fn set_sent(&self, is_sent: bool) {
+        self.is_sent.store(is_sent, Ordering::Relaxed);
+    }
+
+    /// Whether calls of it may have run.
+    pub fn may_have_run(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
     }
 
     /// Its inputs stay as long as this: what was put for it, and what the program has, too.
@@ -100,8 +116,12 @@ impl Run {
         if let Some(end) = &*lock(&self.end) {
             return Ok(Some(end.clone()));
         }
-        let request = Request::Transaction(TransactionRequest::Await(self.id));
-        let end = match self.session.ask_for(&request, timeout, FOR_EVER)? {
+        let asked = lock(&self.question).take();
+        let answer = match asked {
+            Some(question) => self.answer(question, timeout)?,
+            None => self.session.ask_for(&self.how_it_ends(), timeout, FOR_EVER)?,
+        };
+        let end = match answer {
             None => return Ok(None),
             Some(Reply::Transaction(TransactionReply::Over(end))) => end,
             Some(Reply::Failed(failure)) => return Err(failure.into()),
@@ -110,10 +130,37 @@ impl Run {
         *lock(&self.end) = Some(end.clone());
         Ok(Some(end))
     }
+
+    fn how_it_ends(&self) -> Request {
+        Request::Transaction(TransactionRequest::Await(self.id))
+    }
+
+    /// Asks how it ends; whoever waits for that next has the answer.
+    pub fn asks(&self) -> Result<()> {
+        let question = self.session.begin_for(&self.how_it_ends(), FOR_EVER)?;
+        *lock(&self.question) = Some(question);
+        Ok(())
+    }
+
+    /// Nobody wants that answer any more.
+    pub fn asks_no_more(&self) {
+        if let Some(question) = lock(&self.question).take() {
+            self.session.forget(question);
+        }
+    }
+
+    fn answer(&self, question: u64, timeout: Option<Duration>) -> Result<Option<Reply>> {
+        let answer = self.session.answer(question, deadline(timeout))?;
+        if answer.is_none() {
+            *lock(&self.question) = Some(question);
+        }
+        Ok(answer)
+    }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
+        self.asks_no_more();
         if self.phase() == Phase::Begun && !self.is_left.load(Ordering::Relaxed) {
             self.session.drop_transaction(self.id);
         }

@@ -1,0 +1,209 @@
+//! A transaction as a graph that the server of its calls runs: what a call writes to memory is a
+//! value there, and whoever reads the same memory later takes that. Values never change, so that
+//! calls which write to the same memory need not wait for each other.
+
+mod outcome;
+mod places;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use farcall_client::{Argument, Begin, CallOptions, Data, Error, PendingCall, Transaction};
+use rustc_hash::FxHashMap;
+
+use crate::calling::{Laid, lay};
+use crate::code::Outcome;
+use crate::connecting::Connection;
+
+use super::super::lock;
+use super::recording::Step;
+use super::{Came, Ending};
+use outcome::{Ended, Fetched};
+use places::{Place, are_apart};
+
+/// A transaction with fewer calls has nothing that could stay at a server.
+const CALLS_MIN: usize = 2;
+
+/// A transaction that its server can run.
+pub struct Graph<'s> {
+    steps: &'s [Step],
+    connection: Arc<Connection>,
+    transaction: Arc<Transaction>,
+    /// By the number of a call: those whose results it takes.
+    sources: Vec<BTreeSet<usize>>,
+    results: Vec<Wanted<'s>>,
+}
+
+/// A result that the program wants in its memory.
+struct Wanted<'s> {
+    place: Place<'s>,
+    call: usize,
+    data: Data,
+}
+
+/// A graph in the making.
+struct Writing<'s> {
+    steps: &'s [Step],
+    /// There since the first call.
+    begun: Option<(Arc<Connection>, Transaction)>,
+    sources: Vec<BTreeSet<usize>>,
+    /// The call and parameter that wrote to memory last.
+    last: FxHashMap<Place<'s>, (usize, usize)>,
+}
+
+impl<'s> Graph<'s> {
+    /// Writes the graph; `None` where the calls are to run from here: they go to several servers,
+    /// their server runs no graphs, or these cannot have such calls.
+    ///
+    /// # Safety
+    /// The arguments of all steps are as their interfaces say.
+    pub unsafe fn of(steps: &'s [Step], temporary: &BTreeSet<usize>) -> Option<Graph<'s>> {
+        if steps.len() < CALLS_MIN || !are_apart(steps) {
+            return None;
+        }
+        let last = FxHashMap::default();
+        let mut writing = Writing { steps, begun: None, sources: Vec::new(), last };
+        for step in steps {
+            // SAFETY: the caller's promise.
+            unsafe { writing.add(step) }?;
+        }
+        writing.finish(temporary)
+    }
+}
+
+impl<'s> Writing<'s> {
+    /// Writes a call down.
+    ///
+    /// # Safety
+    /// As for [`Graph::of`].
+    unsafe fn add(&mut self, step: &'s Step) -> Option<()> {
+        let call = &step.call;
+        let wanted = call.wanted().ok()?;
+        // What is wrong with a call is told when it runs from here. SAFETY: the caller's promise.
+        let Laid { routine, connection, mut arguments } =
+            unsafe { lay(&wanted, call.in_turn()) }.ok()??;
+        let interface = routine.interface();
+        let mut outputs = interface.parameters.iter().filter(|one| one.mode.is_output());
+        // How much comes back is known when the call has run.
+        let scope = interface.scope();
+        if outputs.any(|one| one.expressions().any(|one| scope.refers_to_output(one))) {
+            return None;
+        }
+        self.is_there(connection).then_some(())?;
+        let (_, transaction) = self.begun.as_ref()?;
+        let mut sources = BTreeSet::new();
+        for span in step.spans.as_ref()? {
+            let source = self.last.get(&Place::of(span)).filter(|_| span.read);
+            if let Some((source, slot)) = source {
+                let slot = u16::try_from(*slot).ok()?;
+                let data = transaction.result(*source as u32, slot).ok()?;
+                arguments[span.parameter] = Argument::Data(data);
+                sources.insert(*source);
+            } else if !span.read {
+                arguments[span.parameter] = Argument::Unset;
+            }
+        }
+        transaction.call(&routine, arguments, &[]).ok()?;
+        let number = self.sources.len();
+        for span in step.spans.iter().flatten().filter(|span| span.written && span.bytes > 0) {
+            let before = self.last.insert(Place::of(span), (number, span.parameter));
+            // Which of two results of one call stays there, nobody knows.
+            before.is_none_or(|(call, _)| call != number).then_some(())?;
+        }
+        self.sources.push(sources);
+        Some(())
+    }
+
+    /// Whether all calls so far go over this connection, and its server runs graphs.
+    fn is_there(&mut self, connection: Arc<Connection>) -> bool {
+        if let Some((first, _)) = &self.begun {
+            return first.key == connection.key;
+        }
+        let transaction = Transaction::new(&connection.client).ok();
+        self.begun = transaction.map(|transaction| (connection, transaction));
+        self.begun.is_some()
+    }
+
+    /// Names the results that the program wants.
+    fn finish(self, temporary: &BTreeSet<usize>) -> Option<Graph<'s>> {
+        let Writing { steps, begun, sources, last } = self;
+        let (connection, transaction) = begun?;
+        let mut last: Vec<_> = last.into_iter().collect();
+        last.retain(|(place, _)| !temporary.contains(&place.start));
+        last.sort_unstable_by_key(|(_, made_by)| *made_by);
+        let wanted = |(place, (call, slot)): (Place<'s>, (usize, usize))| {
+            let data = transaction.result(call as u32, u16::try_from(slot).ok()?).ok()?;
+            Some(Wanted { place, call, data })
+        };
+        let results = last.into_iter().map(wanted).collect::<Option<Vec<_>>>()?;
+        let transaction = Arc::new(transaction);
+        Some(Graph { steps, connection, transaction, sources, results })
+    }
+}
+
+impl Graph<'_> {
+    /// Has it run, waits for all its calls, and takes the results. `None` where nothing has run.
+    ///
+    /// # Safety
+    /// Results may be written to where the arguments of the calls say.
+    pub unsafe fn run(&self, ending: &Ending) -> Option<Outcome<Came>> {
+        *lock(&ending.graph) = Some(self.transaction.clone());
+        // SAFETY: the caller's promise.
+        let came = unsafe { self.run_until_over(ending) };
+        *lock(&ending.graph) = None;
+        came
+    }
+
+    /// # Safety
+    /// As for [`Graph::run`].
+    unsafe fn run_until_over(&self, ending: &Ending) -> Option<Outcome<Came>> {
+        let id = self.transaction.id();
+        let log = &self.connection.log;
+        log.write(|| format!("transaction {id} of {} calls begins", self.steps.len()));
+        let fetch = |wanted: &Wanted<'_>| wanted.data.start_fetch(&CallOptions::default());
+        let fetch_all = || self.results.iter().map(fetch).collect::<Vec<_>>();
+        let begun = self.transaction.begin_and(&Begin::default(), fetch_all);
+        let fetches = match begun {
+            Ok(fetches) => fetches.unwrap_or_default(),
+            Err(error) if !self.transaction.may_have_run() => {
+                log.write(|| format!("transaction {id} does not begin: {error}"));
+                return None;
+            }
+            Err(error) => return Some(Ok(self.lost(error))),
+        };
+        let ended = match self.wait(fetches) {
+            Ok(ended) => ended,
+            Err(failure) => return Some(Err(failure)),
+        };
+        // SAFETY: the caller's promise.
+        let came = unsafe { ended.settle(self, ending.is_cancelled()) };
+        log.write(|| format!("transaction {id} ends: {} of its calls failed", came.failures.len()));
+        Some(Ok(came))
+    }
+
+    /// Waits for all results, and for the end of all calls.
+    fn wait(&self, fetches: Vec<farcall_client::Result<PendingCall>>) -> Outcome<Ended> {
+        let mut fetched = Vec::with_capacity(fetches.len());
+        for (wanted, fetch) in self.results.iter().zip(fetches) {
+            fetched.push(match fetch {
+                Ok(pending) => self.collect(wanted, pending)?,
+                Err(error) => Err(error),
+            });
+        }
+        let end = self.transaction.wait(None).map(Option::unwrap_or_default);
+        Ok(Ended { fetched, end })
+    }
+
+    /// Waits for one result.
+    fn collect(&self, wanted: &Wanted<'_>, mut pending: PendingCall) -> Outcome<Fetched> {
+        let step = &self.steps[wanted.call];
+        outcome::collect(&step.call, &self.connection, &mut pending)
+    }
+
+    /// Nobody knows what has run.
+    fn lost(&self, error: Error) -> Came {
+        let handle = &self.steps[0].call.handle;
+        handle.server.note(&self.connection, &error);
+        Came { failures: vec![handle.failed(error)], kept_back: 0, dropped: 0 }
+    }
+}
