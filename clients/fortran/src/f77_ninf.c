@@ -63,6 +63,11 @@ F77(int, ninf_session_remove, const int *session) { return Ninf_session_remove(*
 F77(int, ninf_transaction_begin, void) { return Ninf_transaction_begin(); }
 /* IERR = NINF_TRANSACTION_END() */
 F77(int, ninf_transaction_end, void) { return Ninf_transaction_end(); }
+/* IERR = NINF_TRANSACTION_TEMPORARY(ARRAY) */
+F77(int, ninf_transaction_temporary, const void *array)
+{
+    return Ninf_transaction_temporary(array);
+}
 /* IERR = NINF_CHECK_IN() */
 F77(int, ninf_check_in, void) { return Ninf_check_in(); }
 /* IERR = NINF_CHECK_OUT() */

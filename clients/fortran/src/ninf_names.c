@@ -53,6 +53,7 @@ PLAIN(Ninf_get_last_info);
 PLAIN(Ninf_transaction_begin);
 PLAIN(Ninf_transaction_end);
 PLAIN(Ninf_transaction_cancel);
+PLAIN(Ninf_transaction_temporary);
 PLAIN(Ninf_check_in);
 PLAIN(Ninf_check_out);
 

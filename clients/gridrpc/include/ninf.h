@@ -203,11 +203,15 @@ Ninf_exec_info_t *Ninf_get_last_info(void) FARCALL_NINF_SYMBOL(Ninf_get_last_inf
 /* Calls of this thread between the two are written down. The end runs them: those that use the same
  * memory, where one of them writes to it, in their order, others at once; and waits for all. One
  * that fails keeps back those that depend on it, and the end is NINF_ERROR. Asynchronous calls
- * return NINF_OK meanwhile. One within another is an error. */
+ * return NINF_OK meanwhile. One within another is an error. Where all go to one server, it may run
+ * them as a graph: an array that one call writes and another reads does not come here in between. */
 int Ninf_transaction_begin(void) FARCALL_NINF_SYMBOL(Ninf_transaction_begin);
 int Ninf_transaction_end(void) FARCALL_NINF_SYMBOL(Ninf_transaction_end);
 int Ninf_check_in(void) FARCALL_NINF_SYMBOL(Ninf_check_in);
 int Ninf_check_out(void) FARCALL_NINF_SYMBOL(Ninf_check_out);
+/* The array at this address is not needed when this thread's transaction has ended: it need not come,
+ * and what is there then is not defined. */
+int Ninf_transaction_temporary(const void *array) FARCALL_NINF_SYMBOL(Ninf_transaction_temporary);
 /* Throws away what this thread wrote down. In a thread without a transaction: cancels those whose
  * ends other threads wait for, which is TRANSACTION_CANCELED to them. */
 int Ninf_transaction_cancel(void) FARCALL_NINF_SYMBOL(Ninf_transaction_cancel);

@@ -353,7 +353,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     unsafe { places.fill(outputs) }.map_err(|error| bound.failed(error))
 }
 
-/// A call whose arguments are known, for whoever has others make it.
+/// A call whose arguments are known, for code that makes it another way.
 pub struct Laid<'a> {
     pub routine: Routine,
     pub connection: Arc<Connection>,

@@ -135,7 +135,7 @@ impl Run {
         Request::Transaction(TransactionRequest::Await(self.id))
     }
 
-    /// Asks how it ends; whoever waits for that next has the answer.
+    /// Asks how it ends; the next wait has the answer.
     pub fn asks(&self) -> Result<()> {
         let question = self.session.begin_for(&self.how_it_ends(), FOR_EVER)?;
         *lock(&self.question) = Some(question);

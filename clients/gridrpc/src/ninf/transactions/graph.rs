@@ -1,5 +1,5 @@
 //! A transaction as a graph that the server of its calls runs: what a call writes to memory is a
-//! value there, and whoever reads the same memory later takes that. Values never change, so that
+//! value there, and a call that reads the same memory later takes it. Values never change, so that
 //! calls which write to the same memory need not wait for each other.
 
 mod outcome;
@@ -107,7 +107,7 @@ impl<'s> Writing<'s> {
         let number = self.sources.len();
         for span in step.spans.iter().flatten().filter(|span| span.written && span.bytes > 0) {
             let before = self.last.insert(Place::of(span), (number, span.parameter));
-            // Which of two results of one call stays there, nobody knows.
+            // Which of two results of one call stays there is not defined.
             before.is_none_or(|(call, _)| call != number).then_some(())?;
         }
         self.sources.push(sources);
@@ -200,7 +200,7 @@ impl Graph<'_> {
         outcome::collect(&step.call, &self.connection, &mut pending)
     }
 
-    /// Nobody knows what has run.
+    /// It is not known what has run.
     fn lost(&self, error: Error) -> Came {
         let handle = &self.steps[0].call.handle;
         handle.server.note(&self.connection, &error);

@@ -98,7 +98,7 @@ pub fn forget(address: usize) -> Outcome<()> {
     })
 }
 
-/// Begins one in this thread; false if one is under way.
+/// Begins one in this thread; false if there is one.
 pub fn begin() -> bool {
     let begins = !is_under_way();
     if begins {
@@ -107,7 +107,7 @@ pub fn begin() -> bool {
     begins
 }
 
-/// What this thread wrote down, which is over with that.
+/// What this thread wrote down, which ends it.
 pub fn take() -> Option<Written> {
     WRITTEN.with(|written| written.borrow_mut().take())
 }

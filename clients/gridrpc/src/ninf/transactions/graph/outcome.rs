@@ -56,7 +56,7 @@ impl Ended {
         let steps = graph.steps;
         let returned = self.returned(graph);
         let Ended { fetched, end } = self;
-        // That it was cancelled says whoever ends it.
+        // The caller tells that it was cancelled.
         let mut failed = if is_cancelled { Vec::new() } else { failures(graph, end, &returned) };
         let mut kept = BTreeSet::new();
         for (call, step) in steps.iter().enumerate() {

@@ -1,0 +1,246 @@
+/* Transactions of the classic Ninf interface that a server runs as a graph: what crosses the link,
+ * what is in memory at the end, and which ones run from here. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ninf.h"
+
+#include "grpc_check.h"
+#include "grpc_proxy.h"
+
+#define N 200
+/* Bytes of a matrix, and of all that goes around the arrays of a transaction. */
+#define MATRIX ((long)(N * N * sizeof(double)))
+#define AROUND 30000
+
+static double a[N * N], b[N * N], c[3][N * N], expected[3][N * N];
+static char folder[] = "/tmp/farcall-ninf-transactions-XXXXXX", token[100];
+
+/* Transactions count from their begin. */
+static int begin(void)
+{
+    proxy_plan(0, -1, PROXY_PASS, NULL);
+    return Ninf_transaction_begin();
+}
+
+/* Whether so many matrices crossed the link each way, and not one more. */
+static int crossed(int sent, int received)
+{
+    long to = proxy_passed(0), from = proxy_passed(1);
+    int fine = to >= sent * MATRIX && to < sent * MATRIX + AROUND && from >= received * MATRIX &&
+               from < received * MATRIX + AROUND;
+    if (!fine)
+        printf("    %ld and %ld bytes crossed, wanted %d and %d matrices of %ld\n", to, from, sent,
+            received, MATRIX);
+    return fine;
+}
+
+static void multiply(const double *left, const double *right, double *made)
+{
+    int i, j, k;
+    for (i = 0; i < N; i++)
+        for (j = 0; j < N; j++)
+            for (made[i * N + j] = 0, k = 0; k < N; k++)
+                made[i * N + j] += left[i * N + k] * right[k * N + j];
+}
+
+static int alike(const double *one, const double *other)
+{
+    int k = 0;
+    while (k < N * N && one[k] - other[k] < 1e-9 && other[k] - one[k] < 1e-9)
+        k++;
+    return k == N * N;
+}
+
+/* Matrices between two calls do not come here, unless they are wanted; inputs go there once. */
+static void chains(void)
+{
+    int k;
+    for (k = 0; k < N * N; k++)
+        a[k] = drand48() / N, b[k] = drand48() / N;
+    multiply(a, b, expected[0]), multiply(expected[0], b, expected[1]);
+    multiply(expected[1], b, expected[2]);
+
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("product", N, a, b, c[0]) == NINF_OK);
+    CHECK(Ninf_call("product", N, c[0], b, c[1]) == NINF_OK);
+    CHECK(Ninf_call("product", N, c[1], b, c[2]) == NINF_OK);
+    CHECK(Ninf_transaction_temporary(c[0]) == NINF_OK);
+    CHECK(Ninf_transaction_temporary(c[1]) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(alike(c[2], expected[2]) && crossed(2, 1));
+
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("product", N, a, b, c[0]) == NINF_OK);
+    CHECK(Ninf_call("product", N, c[0], b, c[1]) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(alike(c[0], expected[0]) && alike(c[1], expected[1]) && crossed(2, 2));
+
+    CHECK(Ninf_transaction_temporary(c[0]) == NINF_ERROR &&
+          Ninf_error_code() == TRANSACTION_NOT_BEGUN);
+    CHECK(begin() == NINF_OK && Ninf_transaction_temporary(NULL) == NINF_ERROR &&
+          Ninf_error_code() == INVALID_ARGUMENT);
+    CHECK(Ninf_transaction_cancel() == NINF_OK);
+}
+
+/* Only what is written last comes; who reads before that has what was there at its turn. */
+static void written_twice(void)
+{
+    double before = -1, between = -1, after = -1;
+    a[0] = 5;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("first", N * N, a, &before) == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 6.0, a) == NINF_OK);
+    CHECK(Ninf_call("first", N * N, a, &between) == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 7.0, a) == NINF_OK);
+    CHECK(Ninf_call("first", N * N, a, &after) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(before == 5 && between == 6 && after == 7 && a[0] == 7 && a[N * N - 1] == 7);
+    CHECK(crossed(1, 1));
+}
+
+/* Calls that change an array, one after the other; and one that takes it twice. */
+static void in_place(void)
+{
+    int k;
+    for (k = 0; k < N * N; k++)
+        a[k] = 1, b[k] = k % 7;
+    CHECK(begin() == NINF_OK);
+    for (k = 0; k < 4; k++)
+        CHECK(Ninf_call("axpy", N * N, 2.0, a, b) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    for (k = 0; k < N * N && b[k] == k % 7 + 8; k++)
+        ;
+    CHECK(k == N * N && crossed(2, 1));
+
+    for (k = 0; k < N * N; k++)
+        a[k] = b[k] = k % (N + 1) ? 0 : 3;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("product", N, a, b, a) == NINF_OK);
+    CHECK(Ninf_call("product", N, a, b, a) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(a[0] == 27 && a[1] == 0 && a[N * N - 1] == 27 && b[0] == 3);
+}
+
+/* Arrays that overlap in part, or have another shape elsewhere: all calls run from here. */
+static void seen_otherwise(void)
+{
+    int k;
+    double value = -1;
+    for (k = 0; k < N * N; k++)
+        b[k] = 1;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 2.0, a) == NINF_OK);
+    CHECK(Ninf_call("set", N * N / 2, 5.0, a + N * N / 4) == NINF_OK);
+    CHECK(Ninf_call("axpy", N * N, 1.0, a, b) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(b[0] == 3 && b[N * N / 2] == 6 && b[N * N - 1] == 3 && a[N * N / 2] == 5);
+    CHECK(proxy_passed(0) > 2 * MATRIX && proxy_passed(1) > 5 * MATRIX / 2);
+
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("product", N, a, b, c[0]) == NINF_OK);
+    CHECK(Ninf_call("first", N * N, c[0], &value) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK);
+    CHECK(value == c[0][0] && value > 0 && proxy_passed(0) > 3 * MATRIX);
+}
+
+/* A number that one call makes is an array of one element to another. */
+static void numbers(void)
+{
+    double value = -1, twice = 1, sum = -1;
+    a[0] = 4;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("first", N * N, a, &value) == NINF_OK);
+    CHECK(Ninf_call("axpy", 1, 2.0, &value, &twice) == NINF_OK);
+    CHECK(Ninf_call("add", 1, 2.0, &sum) == NINF_OK);
+    CHECK(value == -1 && Ninf_transaction_end() == NINF_OK);
+    CHECK(value == 4 && twice == 9 && sum == 3 && crossed(1, 0));
+}
+
+/* One that fails keeps back those that need its results, or write where it was to; no others. */
+static void failures(void)
+{
+    double value = -1;
+    int k;
+    for (k = 0; k < N * N; k++)
+        a[k] = 1, b[k] = 2;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 3.0, c[0]) == NINF_OK);
+    CHECK(Ninf_call("break_off", N * N, a) == NINF_OK);
+    CHECK(Ninf_call("axpy", N * N, 1.0, a, b) == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 9.0, a) == NINF_OK);
+    CHECK(Ninf_call("first", N * N, c[0], &value) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_FAILED);
+    CHECK(a[0] == 1 && b[0] == 2 && c[0][0] == 3 && value == 3);
+    CHECK(Ninf_call("set", N * N, 9.0, a) == NINF_OK && a[0] == 9);
+}
+
+static void *cancel_soon(void *nothing)
+{
+    (void)nothing;
+    usleep(300000);
+    return (void *)(long)Ninf_transaction_cancel();
+}
+
+static void cancelled(void)
+{
+    pthread_t thread;
+    void *status = NULL;
+    int done = 0, y = 0;
+    double begun = check_now();
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("rest", 30.0, &done) == NINF_OK && Ninf_call("succeed", 1, &done) == NINF_OK &&
+          Ninf_call("succeed", 1, &y) == NINF_OK);
+    pthread_create(&thread, NULL, cancel_soon, NULL);
+    CHECK(Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_CANCELED);
+    pthread_join(thread, &status);
+    CHECK((long)status == NINF_OK && check_now() - begun < 10 && done == 0 && y == 2);
+}
+
+/* The connection ends while the server runs it; and calls that go over two of them. */
+static void connections(int direct)
+{
+    char entry[100];
+    int done = 0;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 3.0, a) == NINF_OK);
+    CHECK(Ninf_call("axpy", N * N, 1.0, a, b) == NINF_OK);
+    CHECK(Ninf_call("rest", 0.2, &done) == NINF_OK);
+    proxy_plan(1, MATRIX, PROXY_CUT, NULL);
+    CHECK(Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_FAILED);
+
+    snprintf(entry, sizeof entry, "ninf://127.0.0.1:%d/set", direct);
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call(entry, N * N, 4.0, a) == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 1.0, b) == NINF_OK);
+    CHECK(Ninf_call("axpy", N * N, 1.0, a, b) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_OK && b[0] == 5 && b[N * N - 1] == 5);
+}
+
+int main(void)
+{
+    static const char *const files[] = {"clients/gridrpc/tests/chains.idl"};
+    const char *const arguments[] = {"--listen", "tcp:127.0.0.1:0", "--token-file", token};
+    farcall_server *server;
+    char port[20];
+    int direct;
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(token, sizeof token, "%s/token", folder);
+    setenv("FARCALL_TOKEN_FILE", token, 1);
+    server = check_begin_with(files, 1, arguments, 4);
+    direct = atoi(strrchr(farcall_server_address(server), ':') + 1);
+    snprintf(port, sizeof port, "%d", proxy_begin(direct));
+    Ninf_set_server("127.0.0.1", port);
+    chains();
+    written_twice();
+    in_place();
+    seen_otherwise();
+    numbers();
+    failures();
+    cancelled();
+    connections(direct);
+    unlink(token);
+    rmdir(folder);
+    return check_end(server);
+}
