@@ -309,5 +309,7 @@
       CALL THAT(ALL(B .EQ. 1D0), 'what is only written down')
       I = NINF_TRANSACTION_END()
       CALL THAT(I .EQ. NINF_OK .AND. ALL(B .EQ. 10D0), 'a transaction')
+      CALL THAT(NINF_TRANSACTION_TEMPORARY(B) .EQ. NINF_ERROR .AND.
+     $          NINF_ERROR_CODE() .EQ. 47, 'no transaction')
       I = NINF_WAIT_ANY(ANY)
       END

@@ -2,6 +2,7 @@
  * what is in memory at the end, and which ones run from here. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ninf.h"
@@ -218,18 +219,55 @@ static void connections(int direct)
     CHECK(Ninf_transaction_end() == NINF_OK && b[0] == 5 && b[N * N - 1] == 5);
 }
 
-int main(void)
+#define MANY 8
+
+/* Calls for whose results the server has no room run from here, with what the others made. */
+static void little_room(void)
+{
+    static double x[MANY][N * N], y[MANY][N * N];
+    int k, round, done;
+    for (k = 0; k < N * N; k++)
+        b[k] = 1;
+    for (round = 0; round < 2; round++) {
+        memset(y, 0, sizeof y);
+        CHECK(Ninf_transaction_begin() == NINF_OK);
+        for (k = 0; k < MANY; k++)
+            CHECK(Ninf_call("set", N * N, 1.0 + k, x[k]) == NINF_OK);
+        for (k = 0; k < MANY; k++)
+            CHECK(Ninf_call("product", N, x[k], b, y[k]) == NINF_OK);
+        for (k = 0; round && k < MANY; k++)
+            CHECK(Ninf_transaction_temporary(x[k]) == NINF_OK);
+        done = Ninf_transaction_end();
+        /* What is nowhere any more cannot be used from here. */
+        CHECK(done == NINF_OK || (round && Ninf_error_code() == TRANSACTION_FAILED));
+        for (k = 0; k < MANY; k++)
+            CHECK(y[k][7] == (1.0 + k) * N || (done != NINF_OK && y[k][7] == 0));
+        for (k = 0; k < MANY && x[k][N * N - 1] == 1.0 + k; k++)
+            ;
+        CHECK(round || k == MANY);
+    }
+}
+
+/* Starts one whose port is in *port. */
+static farcall_server *start(size_t count, int *port)
 {
     static const char *const files[] = {"clients/gridrpc/tests/chains.idl"};
-    const char *const arguments[] = {"--listen", "tcp:127.0.0.1:0", "--token-file", token};
-    farcall_server *server;
+    const char *const arguments[] = {"--listen", "tcp:127.0.0.1:0", "--token-file", token,
+        "--manifest", "clients/gridrpc/tests/little_room.toml"};
+    farcall_server *server = check_begin_with(files, 1, arguments, count);
+    *port = atoi(strrchr(farcall_server_address(server), ':') + 1);
+    return server;
+}
+
+int main(void)
+{
+    farcall_server *server, *small;
     char port[20];
     int direct;
     CHECK(mkdtemp(folder) != NULL);
     snprintf(token, sizeof token, "%s/token", folder);
     setenv("FARCALL_TOKEN_FILE", token, 1);
-    server = check_begin_with(files, 1, arguments, 4);
-    direct = atoi(strrchr(farcall_server_address(server), ':') + 1);
+    server = start(4, &direct);
     snprintf(port, sizeof port, "%d", proxy_begin(direct));
     Ninf_set_server("127.0.0.1", port);
     chains();
@@ -240,6 +278,11 @@ int main(void)
     failures();
     cancelled();
     connections(direct);
+    small = start(6, &direct);
+    snprintf(port, sizeof port, "%d", direct);
+    Ninf_set_server("127.0.0.1", port);
+    little_room();
+    farcall_server_stop(small);
     unlink(token);
     rmdir(folder);
     return check_end(server);

@@ -6,10 +6,11 @@ mod outcome;
 mod places;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use farcall_client::{Argument, Begin, CallOptions, Data, Error, PendingCall, Transaction};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calling::{Laid, lay};
 use crate::code::Outcome;
@@ -24,6 +25,12 @@ use places::{Place, are_apart};
 /// A transaction with fewer calls has nothing that could stay at a server.
 const CALLS_MIN: usize = 2;
 
+/// What servers keep for one user unless they are told otherwise, less what others of the user's
+/// programs may have there: values, and their bytes. A graph of more may come to a call whose results
+/// have no room when others have run already.
+const VALUES_MAX: usize = 4_000;
+const BYTES_MAX: usize = 384 << 20;
+
 /// A transaction that its server can run.
 pub struct Graph<'s> {
     steps: &'s [Step],
@@ -31,7 +38,34 @@ pub struct Graph<'s> {
     transaction: Arc<Transaction>,
     /// By the number of a call: those whose results it takes.
     sources: Vec<BTreeSet<usize>>,
+    /// The same: whether it may run twice.
+    may_repeat: Vec<bool>,
+    /// In the order of the calls that make them.
     results: Vec<Wanted<'s>>,
+}
+
+/// Whether servers keep all values of a graph at once: what calls write, and what they read first.
+fn has_room(steps: &[Step]) -> bool {
+    let mut read = FxHashSet::default();
+    let mut written = FxHashSet::default();
+    let mut values = 0;
+    let mut bytes = 0_usize;
+    for step in steps {
+        let spans = step.spans.iter().flatten();
+        for span in spans.clone().filter(|span| span.read) {
+            let place = Place::of(span);
+            if !written.contains(&place) && read.insert(place) {
+                values += 1;
+                bytes = bytes.saturating_add(span.bytes);
+            }
+        }
+        for span in spans.filter(|span| span.written) {
+            written.insert(Place::of(span));
+            values += 1;
+            bytes = bytes.saturating_add(span.bytes);
+        }
+    }
+    values <= VALUES_MAX && bytes <= BYTES_MAX
 }
 
 /// A result that the program wants in its memory.
@@ -47,6 +81,7 @@ struct Writing<'s> {
     /// There since the first call.
     begun: Option<(Arc<Connection>, Transaction)>,
     sources: Vec<BTreeSet<usize>>,
+    may_repeat: Vec<bool>,
     /// The call and parameter that wrote to memory last.
     last: FxHashMap<Place<'s>, (usize, usize)>,
 }
@@ -62,7 +97,8 @@ impl<'s> Graph<'s> {
             return None;
         }
         let last = FxHashMap::default();
-        let mut writing = Writing { steps, begun: None, sources: Vec::new(), last };
+        let mut writing =
+            Writing { steps, begun: None, sources: Vec::new(), may_repeat: Vec::new(), last };
         for step in steps {
             // SAFETY: the caller's promise.
             unsafe { writing.add(step) }?;
@@ -111,6 +147,7 @@ impl<'s> Writing<'s> {
             before.is_none_or(|(call, _)| call != number).then_some(())?;
         }
         self.sources.push(sources);
+        self.may_repeat.push(interface.idempotent);
         Some(())
     }
 
@@ -126,7 +163,7 @@ impl<'s> Writing<'s> {
 
     /// Names the results that the program wants.
     fn finish(self, temporary: &BTreeSet<usize>) -> Option<Graph<'s>> {
-        let Writing { steps, begun, sources, last } = self;
+        let Writing { steps, begun, sources, may_repeat, last } = self;
         let (connection, transaction) = begun?;
         let mut last: Vec<_> = last.into_iter().collect();
         last.retain(|(place, _)| !temporary.contains(&place.start));
@@ -137,16 +174,18 @@ impl<'s> Writing<'s> {
         };
         let results = last.into_iter().map(wanted).collect::<Option<Vec<_>>>()?;
         let transaction = Arc::new(transaction);
-        Some(Graph { steps, connection, transaction, sources, results })
+        let graph = Graph { steps, connection, transaction, sources, may_repeat, results };
+        (has_room(steps) || graph.can_always_go_on()).then_some(graph)
     }
 }
 
 impl Graph<'_> {
-    /// Has it run, waits for all its calls, and takes the results. `None` where nothing has run.
+    /// Has it run, waits for all its calls, and takes the results. Calls run from here for whose
+    /// results the server had no room. `None` where nothing has run.
     ///
     /// # Safety
     /// Results may be written to where the arguments of the calls say.
-    pub unsafe fn run(&self, ending: &Ending) -> Option<Outcome<Came>> {
+    pub unsafe fn run(&self, ending: &Arc<Ending>) -> Option<Outcome<Came>> {
         *lock(&ending.graph) = Some(self.transaction.clone());
         // SAFETY: the caller's promise.
         let came = unsafe { self.run_until_over(ending) };
@@ -156,7 +195,7 @@ impl Graph<'_> {
 
     /// # Safety
     /// As for [`Graph::run`].
-    unsafe fn run_until_over(&self, ending: &Ending) -> Option<Outcome<Came>> {
+    unsafe fn run_until_over(&self, ending: &Arc<Ending>) -> Option<Outcome<Came>> {
         let id = self.transaction.id();
         let log = &self.connection.log;
         log.write(|| format!("transaction {id} of {} calls begins", self.steps.len()));
@@ -175,10 +214,15 @@ impl Graph<'_> {
             Ok(ended) => ended,
             Err(failure) => return Some(Err(failure)),
         };
+        log.write(|| format!("transaction {id} ends: {}", ended.in_words()));
         // SAFETY: the caller's promise.
-        let came = unsafe { ended.settle(self, ending.is_cancelled()) };
-        log.write(|| format!("transaction {id} ends: {} of its calls failed", came.failures.len()));
-        Some(Ok(came))
+        Some(unsafe { ended.settle(self, ending) })
+    }
+
+    /// Which results a call makes.
+    fn results_of(&self, call: usize) -> Range<usize> {
+        let before = |limit: usize| self.results.partition_point(|wanted| wanted.call < limit);
+        before(call)..before(call + 1)
     }
 
     /// Waits for all results, and for the end of all calls.

@@ -12,6 +12,16 @@ use super::super::waiting::wait_for_one;
 use super::recording::{Recorded, Step};
 use super::{Came, Ending};
 
+/// What is known of calls that a server has run.
+pub struct Known<'k> {
+    /// Those that returned.
+    pub returned: BTreeSet<usize>,
+    /// Those that failed, or may have run: they do not run from here.
+    pub ended: BTreeSet<usize>,
+    /// Writes the results of one that returned to the program's memory.
+    pub fill: &'k mut dyn FnMut(usize) -> Outcome<()>,
+}
+
 /// Starts a call that was written down: its session.
 ///
 /// # Safety
@@ -37,12 +47,21 @@ impl Run {
     ///
     /// # Safety
     /// The arguments of all steps are as their interfaces say until all have ended.
-    unsafe fn begin_ready(&mut self, steps: &[Step]) -> Outcome<()> {
+    unsafe fn begin_ready(&mut self, steps: &[Step], known: &mut Known<'_>) -> Outcome<()> {
         for (index, step) in steps.iter().enumerate() {
-            if self.ending.is_cancelled() {
-                break;
+            let is_over = self.begun.contains(&index) || known.ended.contains(&index);
+            if is_over || !step.after.is_subset(&self.fine) {
+                continue;
             }
-            if self.begun.contains(&index) || !step.after.is_subset(&self.fine) {
+            if known.returned.contains(&index) {
+                self.begun.insert(index);
+                match (known.fill)(index) {
+                    Ok(()) => drop(self.fine.insert(index)),
+                    Err(failure) => self.failures.push(failure),
+                }
+                continue;
+            }
+            if self.ending.is_cancelled() {
                 continue;
             }
             self.begun.insert(index);
@@ -77,15 +96,28 @@ impl Run {
 /// # Safety
 /// As for [`Run::begin_ready`].
 pub unsafe fn run(steps: &[Step], ending: &Arc<Ending>) -> Outcome<Came> {
+    let mut fill = |_| Ok(());
+    let known = Known { returned: BTreeSet::new(), ended: BTreeSet::new(), fill: &mut fill };
+    // SAFETY: the caller's promise.
+    unsafe { go_on(steps, ending, known) }
+}
+
+/// The same where a server has run some of them: what these made is written at their turn.
+///
+/// # Safety
+/// As for [`Run::begin_ready`].
+pub unsafe fn go_on(steps: &[Step], ending: &Arc<Ending>, mut known: Known<'_>) -> Outcome<Came> {
     let mut run = Run { ending: ending.clone(), ..Run::default() };
     loop {
         // SAFETY: the caller's promise.
-        unsafe { run.begin_ready(steps) }?;
+        unsafe { run.begin_ready(steps, &mut known) }?;
         if run.under_way.is_empty() {
             break;
         }
         run.wait()?;
     }
-    let kept_back = steps.len() - run.begun.len();
-    Ok(Came { failures: run.failures, kept_back, dropped: 0 })
+    let did_not_begin = |call: &usize| !run.begun.contains(call) && !known.ended.contains(call);
+    let kept_back: Vec<usize> = (0..steps.len()).filter(did_not_begin).collect();
+    let dropped = kept_back.iter().filter(|call| known.returned.contains(call)).count();
+    Ok(Came { failures: run.failures, kept_back: kept_back.len() - dropped, dropped })
 }

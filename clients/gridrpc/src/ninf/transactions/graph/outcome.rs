@@ -1,7 +1,7 @@
 //! What became of a graph: which of its calls returned, and what of their results goes to the
 //! program's memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,8 +13,9 @@ use crate::code::{Failure, Outcome};
 use crate::connecting::Connection;
 use crate::information::MeasuredCall;
 
-use super::super::Came;
+use super::super::local::{Known, go_on};
 use super::super::recording::Recorded;
+use super::super::{Came, Ending};
 use super::{Graph, Wanted};
 use crate::ninf::ninf;
 
@@ -47,41 +48,55 @@ pub fn collect(
 }
 
 impl Ended {
-    /// Writes results to the program's memory, and tells what failed. As from here, a call that
-    /// used the same memory as an earlier one that failed changes nothing there.
+    /// How it ended.
+    pub fn in_words(&self) -> String {
+        match &self.end {
+            Ok(end) => format!("{} of its calls did not return", end.failed),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Writes results to the program's memory, and tells what failed. As without a server that runs
+    /// graphs, a call that used the same memory as an earlier one that failed changes nothing
+    /// there. Calls for which the server had no room run from here.
     ///
     /// # Safety
     /// Results may be written to where the arguments of the calls say.
-    pub unsafe fn settle(self, graph: &Graph<'_>, is_cancelled: bool) -> Came {
-        let steps = graph.steps;
-        let returned = self.returned(graph);
+    pub unsafe fn settle(self, graph: &Graph<'_>, ending: &Arc<Ending>) -> Outcome<Came> {
+        let mut returned = self.returned(graph);
         let Ended { fetched, end } = self;
-        // The caller tells that it was cancelled.
-        let mut failed = if is_cancelled { Vec::new() } else { failures(graph, end, &returned) };
-        let mut kept = BTreeSet::new();
-        for (call, step) in steps.iter().enumerate() {
-            if returned.contains(&call) && step.after.is_subset(&kept) {
-                kept.insert(call);
+        let mut fetched: Vec<Option<Fetched>> = fetched.into_iter().map(Some).collect();
+        let mut failed = BTreeMap::new();
+        let mut ended = graph.others(&returned);
+        match end {
+            Ok(end) => {
+                ended.retain(|call| graph.sources[*call].is_subset(&returned));
+                failed = failures(graph, end, &ended);
+                graph.add_untold(&ended, &mut failed, &mut fetched);
+                ended.retain(|call| !failed.get(call).is_some_and(lacks_room));
+                graph.prepare_to_go_on(&mut returned, &mut ended, &mut failed);
+                failed.retain(|call, _| ended.contains(call));
             }
+            // The caller tells that it was cancelled.
+            Err(_) if ending.is_cancelled() => {}
+            Err(error) => drop(ended.first().map(|first| failed.insert(*first, error))),
         }
-        for (wanted, fetched) in graph.results.iter().zip(fetched) {
-            if !kept.contains(&wanted.call) {
-                continue;
-            }
-            // SAFETY: the caller's promise.
-            let filled = fetched.and_then(|outputs| unsafe { fill(wanted, &outputs) });
-            if let Err(error) = filled {
-                failed.push((wanted.call, failure(graph, wanted.call, error)));
-            }
-        }
-        failed.sort_by_key(|(call, _)| *call);
-        let themselves: BTreeSet<usize> = failed.iter().map(|(call, _)| *call).collect();
-        let did_not_run = |call: &usize| !returned.contains(call) && !themselves.contains(call);
-        Came {
-            kept_back: (0..steps.len()).filter(did_not_run).count(),
-            dropped: returned.difference(&kept).count(),
-            failures: failed.into_iter().map(|(_, failure)| failure).collect(),
-        }
+        let failures: Vec<Failure> =
+            failed.into_iter().map(|(call, error)| failure(graph, call, error)).collect();
+        let mut fill = |call: usize| {
+            graph.results_of(call).try_for_each(|index| {
+                let Some(fetched) = fetched[index].take() else { return Ok(()) };
+                let wanted = &graph.results[index];
+                // SAFETY: the caller's promise.
+                let filled = fetched.and_then(|outputs| unsafe { fill(wanted, &outputs) });
+                filled.map_err(|error| failure(graph, call, error))
+            })
+        };
+        let known = Known { returned, ended, fill: &mut fill };
+        // SAFETY: as above.
+        let mut came = unsafe { go_on(graph.steps, ending, known) }?;
+        came.failures.splice(0..0, failures);
+        Ok(came)
     }
 
     /// The calls that returned, as far as is known.
@@ -120,20 +135,108 @@ impl Ended {
     }
 }
 
-/// The calls that failed, and did not only lack what another was to make.
+/// Why these failed, as far as it was told.
 fn failures(
     graph: &Graph<'_>,
-    end: Result<TransactionEnd>,
-    returned: &BTreeSet<usize>,
-) -> Vec<(usize, Failure)> {
-    let end = match end {
-        Ok(end) => end,
-        Err(error) => return vec![(0, failure(graph, 0, error))],
-    };
+    end: TransactionEnd,
+    failed: &BTreeSet<usize>,
+) -> BTreeMap<usize, Error> {
     let told = end.failures.into_iter().map(|one| (one.call as usize, one.failure));
-    told.filter(|(call, _)| graph.sources[*call].is_subset(returned))
-        .map(|(call, said)| (call, failure(graph, call, Error::from(said))))
+    told.filter(|(call, _)| failed.contains(call) && *call < graph.steps.len())
+        .map(|(call, said)| (call, Error::from(said)))
         .collect()
+}
+
+/// Whether a call did not run because its results, and those of others, were too many to be kept at
+/// once: from here, one call after the other may have room.
+fn lacks_room(error: &Error) -> bool {
+    error.kind() == ErrorKind::LimitExceeded && error.is_retryable()
+}
+
+fn no_room() -> Error {
+    let message = "the server has no room for the results between its calls";
+    Error::new(ErrorKind::LimitExceeded, "run a transaction", message)
+        .fix("divide the work into several transactions, or raise the limits of the server")
+}
+
+impl Graph<'_> {
+    /// All calls but these.
+    fn others(&self, these: &BTreeSet<usize>) -> BTreeSet<usize> {
+        (0..self.steps.len()).filter(|call| !these.contains(call)).collect()
+    }
+
+    /// Only the first failures are told, but each result says why it is not there.
+    fn add_untold(
+        &self,
+        ended: &BTreeSet<usize>,
+        failed: &mut BTreeMap<usize, Error>,
+        fetched: &mut [Option<Fetched>],
+    ) {
+        for call in ended.iter().filter(|call| !failed.contains_key(call)).collect::<Vec<_>>() {
+            let mut results = self.results_of(*call).filter_map(|index| fetched[index].take());
+            let said = results.find_map(Result::err);
+            let message = "the call failed, and the server did not say why";
+            let untold = || Error::new(ErrorKind::RoutineFailed, "run a transaction", message);
+            failed.insert(*call, said.unwrap_or_else(untold));
+        }
+    }
+
+    /// Prepares those to run from here that neither returned nor ended: what they use is here, or is
+    /// made again by calls that may run twice. The others end.
+    fn prepare_to_go_on(
+        &self,
+        returned: &mut BTreeSet<usize>,
+        ended: &mut BTreeSet<usize>,
+        failed: &mut BTreeMap<usize, Error>,
+    ) {
+        let mut kept_back = ended.clone();
+        for (call, step) in self.steps.iter().enumerate() {
+            if !step.after.is_disjoint(&kept_back) {
+                kept_back.insert(call);
+            } else if !returned.contains(&call)
+                && !kept_back.contains(&call)
+                && !self.can_go_on(call, returned)
+            {
+                kept_back.insert(call);
+                ended.insert(call);
+                failed.entry(call).or_insert_with(no_room);
+            }
+        }
+    }
+
+    /// Whether a call can run from here; what has to be made again has not returned, then.
+    fn can_go_on(&self, call: usize, returned: &mut BTreeSet<usize>) -> bool {
+        let mut needed = vec![call];
+        let mut again = BTreeSet::new();
+        while let Some(call) = needed.pop() {
+            for source in &self.sources[call] {
+                if !returned.contains(source) || self.is_here(*source) || again.contains(source) {
+                    continue;
+                }
+                if !self.may_repeat[*source] {
+                    return false;
+                }
+                again.insert(*source);
+                needed.push(*source);
+            }
+        }
+        returned.retain(|call| !again.contains(call));
+        true
+    }
+
+    /// Whether calls that use results of others can run from here whatever has run before.
+    pub fn can_always_go_on(&self) -> bool {
+        let mut sources = self.sources.iter().flatten().peekable();
+        sources.peek().is_some()
+            && sources.all(|source| self.may_repeat[*source] || self.is_here(*source))
+    }
+
+    /// Whether all results of a call are fetched.
+    fn is_here(&self, call: usize) -> bool {
+        let spans = self.steps[call].spans.iter().flatten();
+        let written = spans.filter(|span| span.written && span.bytes > 0);
+        self.results_of(call).len() == written.count()
+    }
 }
 
 /// The failure of a call, noted where the next one looks.
