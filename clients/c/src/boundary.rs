@@ -121,6 +121,11 @@ pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
     }
     // SAFETY: not NULL, so it is text.
     let bytes = unsafe { CStr::from_ptr(pointer) };
+    // Each call names its routine, mostly in ASCII: that is seen in half the time.
+    if bytes.to_bytes().is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { std::str::from_utf8_unchecked(bytes.to_bytes()) });
+    }
     bytes.to_str().map_err(|_| {
         Error::new(ErrorKind::InvalidArgument, "call Farcall", format!("{what} is not UTF-8"))
             .with("text", bytes.to_string_lossy())
