@@ -8,6 +8,8 @@
 
 #[path = "faults/fault.rs"]
 mod fault;
+#[path = "faults/graphs.rs"]
+mod graphs;
 #[path = "faults/journal.rs"]
 mod journal;
 #[path = "faults/load.rs"]
@@ -191,6 +193,11 @@ fn other_pairs_of_faults_lose_no_call() {
 #[test]
 fn several_servers_that_are_killed_lose_no_call() {
     several::holds(3 * calls(), seed());
+}
+
+#[test]
+fn transactions_lose_no_call_when_servers_are_killed() {
+    graphs::hold(2 * calls(), seed());
 }
 
 /// Run again as a process of its own by the tests above, which make their calls by it.

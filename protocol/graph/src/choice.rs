@@ -13,6 +13,12 @@ pub trait Costs {
     fn run_s(&self, call: CallNumber, server: ServerNumber) -> Option<f64>;
     /// Seconds that so many bytes take to a server.
     fn move_s(&self, from: Place, to: ServerNumber, bytes: u64) -> f64;
+    /// Whether a server that is not there may still come and take a call. Until then one that no
+    /// other server takes waits.
+    fn may_come(&self, call: CallNumber) -> bool {
+        let _ = call;
+        false
+    }
 }
 
 /// A server for a call.

@@ -4,7 +4,7 @@ use farcall_base::ErrorKind;
 
 use crate::state::{Phase, Run, Times, Urgent};
 use crate::transaction::Transaction;
-use crate::{Action, CallNumber, Ended, Failure, ServerNumber};
+use crate::{Action, CallNumber, DataNumber, Ended, Failure, ServerNumber};
 
 impl Transaction {
     /// A run of a call has ended, whose server has room for another.
@@ -56,6 +56,29 @@ impl Transaction {
         self.fail(call, Ended::Failed(Failure { kind, message, has_run: false }));
     }
 
+    /// Open calls that wait for what no open call makes leave their servers, so that there is room for
+    /// the calls which make it again. Without that, all could wait for what none of them makes.
+    pub(crate) fn make_room(&mut self) {
+        while std::mem::take(&mut self.may_be_stuck) {
+            let is_nowhere = |data: &DataNumber| {
+                self.value(*data).places.is_empty() && !self.is_being_made(*data)
+            };
+            let is_stuck = |call: &CallNumber| {
+                let is_open = self.call(*call).phase == Phase::Open;
+                is_open && self.graph.call(*call).uses.iter().any(is_nowhere)
+            };
+            let stuck: Vec<CallNumber> = self.all_calls().filter(is_stuck).collect();
+            for call in stuck {
+                // It was not opened in vain.
+                let known = self.call_mut(call);
+                known.failures = known.failures.saturating_sub(1);
+                for run in known.runs.iter().map(|run| run.server).collect::<Vec<_>>() {
+                    self.take_back(call, run);
+                }
+            }
+        }
+    }
+
     /// Whether a call that was opened in vain once more is opened again.
     pub(crate) fn may_try_again(&mut self, call: CallNumber) -> bool {
         let max = self.limits.attempts_max;
@@ -67,6 +90,7 @@ impl Transaction {
     /// A call that was open waits again, and so does what was to be made of its results.
     pub(crate) fn wait_again(&mut self, call: CallNumber) {
         self.call_mut(call).phase = Phase::Waiting;
+        self.may_be_stuck = true;
         self.look(call);
         // What was lost meanwhile is made again.
         for data in self.graph.call(call).uses.clone() {
@@ -93,6 +117,7 @@ impl Transaction {
             }
             let rank = self.call(one).rank;
             self.ready.remove(&Urgent { rank, call: one });
+            self.stranded.remove(&Urgent { rank, call: one });
             let ended_us = self.age_us(self.now);
             self.call_mut(one).phase = Phase::Failed;
             self.call_mut(one).times.ended_us = Some(ended_us);

@@ -113,6 +113,7 @@ impl Transaction {
     /// Has a value made again that is nowhere, if anybody needs it. Of what cannot be made again, the
     /// calls that need it end; but not as long as it is still on its way somewhere.
     pub(crate) fn make_again(&mut self, data: DataNumber) {
+        self.may_be_stuck = true;
         let mut missing = vec![data];
         let mut calls = Vec::new();
         while let Some(data) = missing.pop() {

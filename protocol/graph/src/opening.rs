@@ -22,6 +22,11 @@ impl Transaction {
     pub fn place(&mut self, now: Instant, costs: &dyn Costs) {
         self.handle_time(now);
         let mut passed = Vec::new();
+        let mut lacks_room = false;
+        // They wait for the same servers, nearly always.
+        if self.stranded.first().is_some_and(|urgent| !costs.may_come(urgent.call)) {
+            self.ready.append(&mut self.stranded);
+        }
         while passed.len() < PASSED_MAX && self.has_room() {
             let Some(urgent) = self.ready.pop_first() else { break };
             let call = urgent.call;
@@ -31,7 +36,11 @@ impl Transaction {
             }
             match self.choose(call, costs, None) {
                 Chosen::Server(choice) => self.open(call, choice, costs),
-                Chosen::NoRoom => passed.push(urgent),
+                Chosen::NoRoom => {
+                    lacks_room = true;
+                    passed.push(urgent);
+                }
+                Chosen::Nobody if costs.may_come(call) => drop(self.stranded.insert(urgent)),
                 Chosen::Nobody if self.servers.values().any(|server| server.is_there) => {
                     let message = "no server that is there takes it".to_owned();
                     let kind = ErrorKind::NotFound;
@@ -42,6 +51,9 @@ impl Transaction {
             }
         }
         self.ready.extend(passed);
+        if self.may_be_stuck && !self.ready.is_empty() && (lacks_room || !self.has_room()) {
+            self.make_room();
+        }
     }
 
     /// Runs calls once more that are late, where another server would end them sooner. Only those that

@@ -30,6 +30,10 @@ pub struct Transaction {
     pub(crate) servers: BTreeMap<ServerNumber, Server>,
     /// Calls that can be opened, the most urgent first.
     pub(crate) ready: BTreeSet<Urgent>,
+    /// Calls that no server takes which is there, though one may come that does.
+    pub(crate) stranded: BTreeSet<Urgent>,
+    /// Whether calls may be open that wait for what no open call makes.
+    pub(crate) may_be_stuck: bool,
     /// Calls that are open once and may run twice, by the time at which they count as late.
     pub(crate) late: BTreeSet<(Instant, CallNumber)>,
     /// Calls that have not ended.
@@ -83,6 +87,8 @@ impl Transaction {
             calls,
             servers: BTreeMap::new(),
             ready: BTreeSet::new(),
+            stranded: BTreeSet::new(),
+            may_be_stuck: false,
             late: BTreeSet::new(),
             out: VecDeque::new(),
             changes: Changes::default(),
@@ -151,6 +157,11 @@ impl Transaction {
         self.value(data).places.iter().copied()
     }
 
+    /// Whether a call is open on a server.
+    pub fn is_open_on(&self, call: CallNumber, server: ServerNumber) -> bool {
+        self.call(call).runs.iter().any(|run| run.server == server)
+    }
+
     pub(crate) fn is_there(&self, server: ServerNumber) -> bool {
         self.servers.get(&server).is_some_and(|server| server.is_there)
     }
@@ -163,6 +174,7 @@ impl Transaction {
         let known = self.servers.entry(server).or_insert(fresh);
         known.processors = processors;
         known.is_there = true;
+        self.ready.append(&mut self.stranded);
         if !std::mem::replace(&mut known.is_asked, true) {
             self.take_up(server);
         }

@@ -2,7 +2,8 @@
 
 use farcall_base::{ErrorKind, Instant};
 use farcall_graph::{
-    Action, CallNumber, DataNumber, Ended, Graph, Limits, Place, ServerNumber, Transaction,
+    Action, CallNumber, Costs, DataNumber, Ended, Failure, Graph, Limits, Place, ServerNumber,
+    Transaction,
 };
 
 use crate::plain::{Plain, actions, call, data, once, opened, started};
@@ -162,4 +163,73 @@ fn a_transaction_that_is_ended_cancels_its_calls_and_deletes_its_values() {
     // What returned all the same is deleted.
     transaction.handle_returned(Instant(4), CallNumber(1), server, 0);
     assert_eq!(actions(&mut transaction), [Action::Delete { data: B, server }]);
+}
+
+/// Each server has room for one call, and that waits for what is lost.
+#[test]
+fn calls_that_wait_leave_room_for_what_makes_their_values_again() {
+    for second in [call(&[0], &[1]), once(&[0], &[1])] {
+        let limits = Limits { open_max: 1, ..Limits::default() };
+        let calls = vec![call(&[], &[0]), second];
+        let graph = Graph::new(data(2, &[1]), calls, &limits).unwrap();
+        let mut transaction = Transaction::new(Instant(1), graph, limits, |_| 1.0, |_| 0.1);
+        transaction.handle_server(Instant(1), ServerNumber(1), 1);
+        transaction.place(Instant(1), &Plain);
+        transaction.handle_returned(Instant(2), CallNumber(0), ServerNumber(1), 0);
+        transaction.place(Instant(2), &Plain);
+        assert_eq!(opened(&actions(&mut transaction)), [(0, 1), (1, 1)]);
+        transaction.handle_gone(Instant(3), A, Place::Server(ServerNumber(1)));
+        transaction.place(Instant(3), &Plain);
+        let cancelled = actions(&mut transaction);
+        assert!(
+            matches!(cancelled[0], Action::Cancel { call: CallNumber(1), .. }),
+            "{cancelled:?}"
+        );
+        let failure =
+            Failure { kind: ErrorKind::Cancelled, message: String::new(), has_run: false };
+        transaction.handle_failed(Instant(4), CallNumber(1), ServerNumber(1), 0, failure);
+        transaction.place(Instant(4), &Plain);
+        assert_eq!(opened(&actions(&mut transaction)), [(0, 1)]);
+        transaction.handle_returned(Instant(5), CallNumber(0), ServerNumber(1), 1);
+        transaction.place(Instant(5), &Plain);
+        assert_eq!(opened(&actions(&mut transaction)), [(1, 1)]);
+    }
+}
+
+/// Only the second server takes calls; the first one is there, too.
+struct Second {
+    may_come: bool,
+}
+
+impl Costs for Second {
+    fn run_s(&self, _: CallNumber, server: ServerNumber) -> Option<f64> {
+        (server != ServerNumber(1)).then_some(1.0)
+    }
+
+    fn move_s(&self, _: Place, _: ServerNumber, _: u64) -> f64 {
+        0.0
+    }
+
+    fn may_come(&self, _: CallNumber) -> bool {
+        self.may_come
+    }
+}
+
+#[test]
+fn calls_wait_for_a_server_that_may_come_back() {
+    let calls = (0..100).map(|at| call(&[], &[at])).collect();
+    let graph = Graph::new(data(100, &[]), calls, &Limits::default()).unwrap();
+    let mut transaction = Transaction::new(Instant(1), graph, Limits::default(), |_| 1.0, |_| 0.1);
+    transaction.handle_server(Instant(1), ServerNumber(1), 1);
+    transaction.place(Instant(1), &Second { may_come: true });
+    assert!(actions(&mut transaction).is_empty() && !transaction.is_over());
+    transaction.handle_server(Instant(2), ServerNumber(2), 1);
+    transaction.place(Instant(2), &Second { may_come: true });
+    assert_eq!(opened(&actions(&mut transaction)).len(), 64);
+    transaction.handle_lost(Instant(3), ServerNumber(2));
+    transaction.place(Instant(3), &Second { may_come: true });
+    assert!(failed(&actions(&mut transaction)).is_empty());
+    transaction.place(Instant(4), &Second { may_come: false });
+    assert_eq!(failed(&actions(&mut transaction)).len(), 100);
+    assert!(transaction.is_over());
 }

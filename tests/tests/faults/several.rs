@@ -21,8 +21,8 @@ use crate::processes;
 use crate::several_load::{DEPTH, may_run_twice};
 
 /// Metaservers, which come first, and servers that join all of them.
-const METASERVERS: usize = 2;
-const NODES: usize = METASERVERS + 3;
+pub const METASERVERS: usize = 2;
+pub const NODES: usize = METASERVERS + 3;
 /// Callers at a time.
 const CALLERS: usize = 2;
 /// Calls that end between two strikes, on average.
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct World {
+pub struct World {
     folder: Directory,
     calls: usize,
     nodes: [Mutex<Option<Server>>; NODES],
@@ -52,7 +52,7 @@ struct World {
 }
 
 impl World {
-    fn new(calls: usize) -> World {
+    pub fn new(calls: usize) -> World {
         let folder = Directory::new();
         for name in ["run", "tmp", "home", "marks", "journals"] {
             let path = folder.0.join(name);
@@ -78,6 +78,11 @@ impl World {
             *lock(&world.nodes[node]) = Some(world.start(node));
         }
         world
+    }
+
+    /// Where calls leave their marks.
+    pub fn marks_file(&self) -> PathBuf {
+        self.folder.0.join("marks/marks")
     }
 
     fn address(&self, node: usize) -> String {
@@ -119,12 +124,12 @@ impl World {
         command
     }
 
-    fn client(&self, node: usize) -> farcall_client::Result<Client> {
+    pub fn client(&self, node: usize) -> farcall_client::Result<Client> {
         connect(&self.address(node), &PathBuf::new())
     }
 
     /// Waits until each metaserver places calls on every server.
-    fn settle(&self) {
+    pub fn settle(&self) {
         for metaserver in 0..METASERVERS {
             let is_known = || {
                 let states = self.client(metaserver).and_then(|client| client.servers(BOUND));
@@ -143,8 +148,8 @@ impl World {
         (0..CALLERS).map(|caller| journal::count_over(&self.journal(caller))).sum()
     }
 
-    fn marks(&self) -> BTreeMap<usize, usize> {
-        let text = std::fs::read_to_string(self.folder.0.join("marks/marks")).unwrap_or_default();
+    pub fn marks(&self) -> BTreeMap<usize, usize> {
+        let text = std::fs::read_to_string(self.marks_file()).unwrap_or_default();
         let mut marks = BTreeMap::new();
         text.lines().for_each(|line| *marks.entry(line.parse().unwrap()).or_insert(0) += 1);
         marks
@@ -160,7 +165,7 @@ impl World {
                 address: self.address(caller % METASERVERS),
                 token: PathBuf::new(),
                 journal: self.journal(caller),
-                marks: self.folder.0.join("marks/marks"),
+                marks: self.marks_file(),
                 from,
                 to,
                 seed,
@@ -213,7 +218,7 @@ impl World {
     }
 
     /// Kills a node and starts it again.
-    fn kill_node(&self, node: usize, stops: bool) {
+    pub fn kill_node(&self, node: usize, stops: bool) {
         let mut server = lock(&self.nodes[node]);
         let old = server.take().unwrap();
         if stops {
@@ -364,6 +369,13 @@ impl Verdict {
             self.wrong.push(format!("node {node} does not serve: {error}"));
         }
     }
+}
+
+/// What is wrong with the world once nothing is to run any more, which ends it.
+pub fn left_behind(world: &World) -> Vec<String> {
+    let mut verdict = Verdict::default();
+    verdict.look_for_leaks(world);
+    verdict.wrong
 }
 
 /// Makes all calls while servers, metaservers and callers are killed.

@@ -11,7 +11,7 @@ use super::connected::{Connected, Due};
 use crate::state::{LineNumber, Move, TransactionNumber};
 use crate::step::MoveFailure;
 
-/// Moves that wait for their value at a time.
+/// Values that are on their way at a time.
 const FETCHES_MAX: usize = 256;
 
 /// A move, as the driver numbers them.

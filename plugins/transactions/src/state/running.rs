@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use farcall_base::{DataId, Error, ErrorKind, TransactionId};
+use farcall_base::{DataId, Error, ErrorKind, Instant, TransactionId};
 use farcall_graph::{
     Argument as Given, CallNumber, Costs, DataNumber, Ended, Origin, Place, Plan, ServerNumber,
     Transaction,
@@ -88,8 +88,17 @@ pub struct Running {
     failed: BTreeSet<CallNumber>,
     /// Data that is to be deleted.
     pub unneeded: Vec<(ServerNumber, DataId)>,
-    /// Numbers that were put at the server, and values that were moved, so far.
-    pub moves: u32,
+    /// Values that are brought to servers.
+    pub moves: Moves,
+}
+
+/// Values that are brought to servers, and numbers that are put there.
+#[derive(Default)]
+pub struct Moves {
+    /// How many so far.
+    pub count: u32,
+    /// Those whose value is being made, by the call that makes it.
+    pub waiting: BTreeMap<CallNumber, Vec<Move>>,
 }
 
 impl Running {
@@ -123,7 +132,7 @@ impl Running {
             returned: BTreeSet::new(),
             failed: BTreeSet::new(),
             unneeded: Vec::new(),
-            moves: 0,
+            moves: Moves::default(),
             plan,
         }
     }
@@ -229,8 +238,8 @@ impl Running {
         from: ServerNumber,
         to: ServerNumber,
     ) -> (Move, Option<Promise>) {
-        self.moves += 1;
-        let call = self.ids.move_call(data, self.moves);
+        self.moves.count += 1;
+        let call = self.ids.move_call(data, self.moves.count);
         let from = (from, self.place(data, from));
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = true;
@@ -240,7 +249,7 @@ impl Running {
         if !self.promised.insert((data, to)) {
             return (Move { data, from, to: (to, self.place(data, to)), call }, None);
         }
-        let id = self.ids.moved(data, self.moves);
+        let id = self.ids.moved(data, self.moves.count);
         self.places.insert((data, to), id);
         let kind = match self.plan.origin(data) {
             Origin::Input(input) => self.plan.message().inputs[input as usize].kind.clone(),
@@ -262,9 +271,9 @@ impl Running {
         let id = self.wanted.get(&data)?.id;
         let bytes = self.numbers.get(&data)?.clone();
         let kind = self.kind(data)?;
-        self.moves += 1;
+        self.moves.count += 1;
         let one = Argument::Inline(1i64.to_ne_bytes().as_slice().into());
-        let call = self.ids.put(data, self.moves);
+        let call = self.ids.put(data, self.moves.count);
         let contract = farcall_idl::encode::contract_hash(&kind.interface());
         let arguments = vec![one, Argument::Inline(bytes)];
         let mut open = Open::new(call, kind.to_string(), contract, arguments);
@@ -354,6 +363,8 @@ pub struct Learned<'a> {
     pub servers: &'a Servers,
     /// How long calls took, by routine and server.
     pub took: &'a BTreeMap<(u32, ServerNumber), Took>,
+    /// The time.
+    pub now: Instant,
 }
 
 impl Costs for Learned<'_> {
@@ -367,6 +378,10 @@ impl Costs for Learned<'_> {
 
     fn move_s(&self, from: Place, to: ServerNumber, bytes: u64) -> f64 {
         self.servers.move_s(from, to, bytes)
+    }
+
+    fn may_come(&self, call: CallNumber) -> bool {
+        self.servers.may_come(self.now, self.plan.message().calls[call.0 as usize].routine)
     }
 }
 

@@ -16,6 +16,8 @@ const LATENCY_S: f64 = 0.0005;
 /// Time after which a server that was lost is tried again, which doubles each time.
 const AGAIN_FIRST: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
+/// So long calls that nobody else takes wait for a server that was lost.
+const RETURNS_WITHIN: Duration = Duration::from_secs(60);
 
 /// How far a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct Server {
     pub standing: Standing,
     /// When it is tried again, and how long to wait after that.
     pub again: Option<(Instant, Duration)>,
+    /// Since when it is lost.
+    pub lost: Option<Instant>,
 }
 
 impl Server {
@@ -58,6 +62,7 @@ impl Server {
             offers: BTreeMap::new(),
             standing: Standing::Coming(1),
             again: None,
+            lost: None,
         }
     }
 }
@@ -109,10 +114,22 @@ impl Servers {
     pub fn lost(&mut self, now: Instant, number: ServerNumber) {
         let Some(server) = self.get_mut(number) else { return };
         server.standing = Standing::Gone;
+        server.lost.get_or_insert(now);
         if number != HERE {
             let wait = server.again.map_or(AGAIN_FIRST, |(_, wait)| wait);
             server.again = Some((now + wait, (wait * 2).min(AGAIN_MAX)));
         }
+    }
+
+    /// Whether a server may still come that has a routine.
+    pub fn may_come(&self, now: Instant, routine: u32) -> bool {
+        let is_awaited = |server: &Server| match server.standing {
+            Standing::There => false,
+            Standing::Gone if server.again.is_none() => false,
+            _ => server.lost.is_none_or(|lost| now < lost + RETURNS_WITHIN),
+        };
+        let mut able = self.0.iter().filter(|server| server.offers.contains_key(&routine));
+        able.any(is_awaited)
     }
 
     /// When the next lost server is tried again.

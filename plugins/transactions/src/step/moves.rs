@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use farcall_base::{ErrorKind, Instant};
+use farcall_base::{Error, ErrorKind, Instant};
 use farcall_graph::{CallNumber, DataNumber, Place, ServerNumber};
 use farcall_wire::{Failure, Request};
 
@@ -69,7 +69,37 @@ impl Running {
             let request = Request::Promise(vec![promise], 0);
             out.push_back(Action::Ask((number, to), Tag::Other, request));
         }
-        out.push_back(Action::Move(number, moved));
+        match self.transaction.graph().maker(data) {
+            Some(maker) if !self.is_at(data, from) => {
+                self.moves.waiting.entry(maker).or_default().push(moved);
+            }
+            _ => out.push_back(Action::Move(number, moved)),
+        }
+    }
+
+    /// A run of a call has ended: values of it that are to be brought elsewhere are there now, or are
+    /// not made there. Only what is there takes room on the way: moves that waited for their values
+    /// could keep others from bringing what these are made of.
+    pub(super) fn look_at_moves(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        call: CallNumber,
+        out: &mut VecDeque<Action>,
+    ) {
+        for mut moved in self.moves.waiting.remove(&call).unwrap_or_default() {
+            let (from, _) = moved.from;
+            if self.is_at(moved.data, from) {
+                moved.from = (from, self.place(moved.data, from));
+                out.push_back(Action::Move(number, moved));
+            } else if self.transaction.is_open_on(call, from) {
+                self.moves.waiting.entry(call).or_default().push(moved);
+            } else {
+                let error = Error::new(ErrorKind::NotFound, "move a value", "it was not made");
+                let why = MoveFailure::Target(Failure::from(&error));
+                self.not_moved(now, number, &moved, &why, out);
+            }
+        }
     }
 
     /// What the client wants of a call that returned elsewhere is brought here.
@@ -154,7 +184,18 @@ impl Running {
     }
 
     /// A server is lost, with what was on its way from there.
-    pub(super) fn lost(&mut self, server: ServerNumber) {
+    pub(super) fn lost(
+        &mut self,
+        now: Instant,
+        number: TransactionNumber,
+        server: ServerNumber,
+        out: &mut VecDeque<Action>,
+    ) {
         self.delayed.retain(|one| one.server != server);
+        self.moves.waiting.values_mut().for_each(|all| all.retain(|one| one.to.0 != server));
+        self.transaction.handle_lost(now, server);
+        for call in self.moves.waiting.keys().copied().collect::<Vec<_>>() {
+            self.look_at_moves(now, number, call, out);
+        }
     }
 }

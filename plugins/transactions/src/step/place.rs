@@ -234,6 +234,7 @@ impl State {
         }
         known.standing = Standing::There;
         known.again = None;
+        known.lost = None;
         let processors = known.processors;
         match entry.running_mut() {
             Some(running) => {
@@ -268,11 +269,10 @@ impl State {
         let was_coming =
             servers.get(server).is_some_and(|known| matches!(known.standing, Standing::Coming(_)));
         servers.lost(now, server);
-        let Some(entry) = self.entry_mut(number) else { return };
+        let Some((entry, out)) = self.parts(number) else { return };
         match entry.running_mut() {
             Some(running) => {
-                running.lost(server);
-                running.transaction.handle_lost(now, server);
+                running.lost(now, number, server, out);
                 self.pump(now, number);
             }
             None if was_coming => self.answered(now, number),

@@ -40,7 +40,7 @@ impl State {
     pub(super) fn hurry(&mut self, now: Instant, number: TransactionNumber) {
         let Some((entry, _)) = self.parts(number) else { return };
         if let Some(Running { plan, servers, took, transaction, .. }) = entry.running_mut() {
-            transaction.hurry(now, &Learned { plan, servers, took });
+            transaction.hurry(now, &Learned { plan, servers, took, now });
         }
         self.pump(now, number);
     }
@@ -80,7 +80,7 @@ impl Running {
     fn pump(&mut self, now: Instant, number: TransactionNumber, out: &mut VecDeque<Action>) {
         loop {
             let Running { plan, servers, took, transaction, .. } = self;
-            transaction.place(now, &Learned { plan, servers, took });
+            transaction.place(now, &Learned { plan, servers, took, now });
             let Some(first) = self.transaction.poll_action() else { break };
             self.carry_out(now, number, first, out);
             while let Some(deed) = self.transaction.poll_action() {
@@ -118,7 +118,8 @@ impl Running {
                 if self.delayed.len() < before {
                     // The server has never heard of it.
                     let failure = not_begun();
-                    return self.transaction.handle_failed(now, call, server, attempt, failure);
+                    self.transaction.handle_failed(now, call, server, attempt, failure);
+                    return self.look_at_moves(now, number, call, out);
                 }
                 out.push_back(Action::Cancel((number, server), call, attempt));
             }
@@ -172,6 +173,7 @@ impl Running {
             self.took.entry((routine, server)).or_default().add(ran.as_secs_f64());
             self.keep_numbers(number, call, &result.results, out);
             self.transaction.handle_returned(now, call, server, attempt);
+            self.look_at_moves(now, number, call, out);
             return self.deliver(number, call, server, out);
         };
         // What it was to make has failed there, but for what is promised.
@@ -188,6 +190,7 @@ impl Running {
         let why = Failure { kind: error.kind(), message: error.message().to_owned(), has_run };
         self.failures.insert(call, failure);
         self.transaction.handle_failed(now, call, server, attempt, why);
+        self.look_at_moves(now, number, call, out);
     }
 
     /// Numbers that a call has made travel inside the calls that use them; those that the client wants
