@@ -51,6 +51,8 @@ pub struct Driver {
     last: u64,
     lines: BTreeMap<LineNumber, Connected>,
     moving: Moving,
+    /// Connections over which something is to be sent.
+    touched: Vec<LineNumber>,
 }
 
 impl Driver {
@@ -71,6 +73,7 @@ impl Driver {
             replies: BTreeMap::new(),
             last: 0,
             lines: BTreeMap::new(),
+            touched: Vec::new(),
         }
     }
 
@@ -180,18 +183,20 @@ impl Driver {
 
     /// Carries out what was decided, until nothing is left, and sends it.
     fn settle(&mut self) {
-        let mut touched = Vec::new();
         loop {
             while let Some(action) = self.state.poll_action() {
-                touched.extend(self.act(action));
+                let said = self.act(action);
+                self.touched.extend(said);
             }
-            touched.extend(self.start_moves());
+            let begun = self.start_moves();
+            self.touched.extend(begun);
+            let mut touched = std::mem::take(&mut self.touched);
             touched.sort_unstable();
             touched.dedup();
             if touched.is_empty() {
                 return;
             }
-            std::mem::take(&mut touched).into_iter().for_each(|number| self.work(number));
+            touched.into_iter().for_each(|number| self.work(number));
         }
     }
 

@@ -94,10 +94,10 @@ impl Driver {
             let why = MoveFailure::Target(gone(&lost()));
             return self.finish_move(number, Err(why));
         }
+        // What came over that connection is not looked at in here: events of this one are left to
+        // handle, and a channel that one of them is about could be taken by another call meanwhile.
         let said = self.say(line, Due::Put(number), |line| line.put(call, id, &fetched).map(Some));
-        if let Some(line) = said {
-            self.work(line);
-        }
+        self.touched.extend(said);
     }
 
     /// A server said how its part of a move ended.
