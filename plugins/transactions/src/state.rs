@@ -8,6 +8,7 @@
 
 mod entry;
 mod ids;
+mod naming;
 mod running;
 mod servers;
 

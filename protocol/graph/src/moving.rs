@@ -6,7 +6,7 @@ use farcall_base::Instant;
 
 use crate::choice::Costs;
 use crate::opening::seconds;
-use crate::state::{Phase, Place};
+use crate::state::{Phase, Place, Run};
 use crate::transaction::Transaction;
 use crate::{Action, CallNumber, DataNumber, ServerNumber};
 
@@ -67,6 +67,21 @@ impl Transaction {
         let waiting: Vec<CallNumber> = users.copied().filter(waits).collect();
         for call in waiting {
             self.take_back(call, to);
+        }
+    }
+
+    /// A call was opened with a name of a value under which it will not come to the server.
+    pub fn handle_renamed(
+        &mut self,
+        now: Instant,
+        call: CallNumber,
+        server: ServerNumber,
+        attempt: u32,
+    ) {
+        self.handle_time(now);
+        let is_it = |run: &Run| run.server == server && run.attempt == attempt;
+        if self.call(call).runs.iter().any(is_it) {
+            self.take_back(call, server);
         }
     }
 

@@ -235,6 +235,7 @@ impl Transaction {
     }
 
     /// A call has failed, or was ended as [`Action::Cancel`] says. Of one that has not run, the next server has it.
+    /// One that was cancelled without having run may go to the same server again.
     pub fn handle_failed(
         &mut self,
         now: Instant,
@@ -254,7 +255,8 @@ impl Transaction {
         }
         let place = Place::Server(server);
         let had_all = |data: &DataNumber| self.value(*data).places.contains(&place);
-        if !failure.has_run && self.graph.call(call).uses.iter().all(had_all) {
+        let is_refused = !failure.has_run && failure.kind != ErrorKind::Cancelled;
+        if is_refused && self.graph.call(call).uses.iter().all(had_all) {
             self.call_mut(call).without.insert(server);
         }
         if !self.call(call).runs.is_empty() {

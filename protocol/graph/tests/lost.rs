@@ -233,3 +233,26 @@ fn calls_wait_for_a_server_that_may_come_back() {
     assert_eq!(failed(&actions(&mut transaction)).len(), 100);
     assert!(transaction.is_over());
 }
+
+/// A value that was on its way to a server is made there, under another id, since its source is lost.
+#[test]
+fn a_call_that_waits_for_a_name_that_never_comes_is_opened_again_where_it_was() {
+    let calls = vec![call(&[], &[0]), call(&[0], &[1])];
+    let mut transaction = started(data(2, &[1]), calls, 1);
+    let second = CallNumber(1);
+    let server = ServerNumber(1);
+    assert_eq!(opened(&actions(&mut transaction)), [(0, 1), (1, 1)]);
+    transaction.handle_renamed(Instant(2), second, server, 7);
+    assert!(actions(&mut transaction).is_empty(), "it has no such run");
+    transaction.handle_renamed(Instant(2), second, server, 0);
+    transaction.place(Instant(2), &Plain);
+    let said = actions(&mut transaction);
+    assert!(said.contains(&Action::Cancel { call: second, server, attempt: 0 }));
+    assert_eq!(opened(&said), [(1, 1)]);
+    // One that was cancelled before it ran is no reason to do without the server.
+    transaction.handle_returned(Instant(3), CallNumber(0), server, 0);
+    let failure = Failure { kind: ErrorKind::Cancelled, message: String::new(), has_run: false };
+    transaction.handle_failed(Instant(4), second, server, 1, failure);
+    transaction.place(Instant(4), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)), [(1, 1)]);
+}

@@ -11,6 +11,7 @@ use farcall_idl::data::DataKind;
 use farcall_idl::interface::Parameter;
 use farcall_wire::{Argument, Failure, InlineBytes, Open, Promise};
 
+use super::naming::Naming;
 use super::{HERE, Ids, Move, Servers};
 
 /// Seconds that a call takes whose routine has not returned yet.
@@ -71,8 +72,8 @@ pub struct Running {
     pub wanted: HashMap<DataNumber, Wanted>,
     /// Ids that values have at servers.
     places: HashMap<(DataNumber, ServerNumber), DataId>,
-    /// Those of values that are brought there, and have not come.
-    promised: BTreeSet<(DataNumber, ServerNumber)>,
+    /// How calls that are open name what they use.
+    pub(super) naming: Naming,
     /// Values that are numbers where they are made or used.
     as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
@@ -120,7 +121,7 @@ impl Running {
         Running {
             wanted: named.collect(),
             places: places.collect(),
-            promised: BTreeSet::new(),
+            naming: Naming::default(),
             took: BTreeMap::new(),
             servers,
             transaction,
@@ -157,8 +158,9 @@ impl Running {
         }
         let one = Delayed { call, attempt, server };
         let open = self.message(one);
-        if open.is_none() {
-            self.delayed.push(one);
+        match open {
+            Some(_) => self.name(one),
+            None => self.delayed.push(one),
         }
         open
     }
@@ -175,7 +177,10 @@ impl Running {
         let mut ready = Vec::new();
         for one in waiting {
             match self.message(one) {
-                Some(open) => ready.push((one, open)),
+                Some(open) => {
+                    self.name(one);
+                    ready.push((one, open));
+                }
                 None => self.delayed.push(one),
             }
         }
@@ -246,7 +251,7 @@ impl Running {
             self.places.insert((data, to), wanted.id);
             return (Move { data, from, to: (to, wanted.id), call }, None);
         }
-        if !self.promised.insert((data, to)) {
+        if self.naming.promised.insert((data, to), Some(from.0)).is_some() {
             return (Move { data, from, to: (to, self.place(data, to)), call }, None);
         }
         let id = self.ids.moved(data, self.moves.count);
@@ -260,7 +265,7 @@ impl Running {
 
     /// A value has come to a server.
     pub fn has_moved(&mut self, data: DataNumber, to: ServerNumber) {
-        self.promised.remove(&(data, to));
+        self.naming.promised.remove(&(data, to));
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = false;
         }

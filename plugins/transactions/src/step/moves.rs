@@ -148,6 +148,9 @@ impl Running {
                 self.transaction.handle_gone(now, data, Place::Server(from));
             }
         }
+        for (call, attempt) in self.has_not_moved(data, moved.to) {
+            self.transaction.handle_renamed(now, call, to, attempt);
+        }
         self.transaction.handle_not_moved(now, data, to);
         let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) else { return };
         wanted.is_moving = false;
@@ -191,7 +194,7 @@ impl Running {
         server: ServerNumber,
         out: &mut VecDeque<Action>,
     ) {
-        self.delayed.retain(|one| one.server != server);
+        self.forget_server(server);
         self.moves.waiting.values_mut().for_each(|all| all.retain(|one| one.to.0 != server));
         self.transaction.handle_lost(now, server);
         for call in self.moves.waiting.keys().copied().collect::<Vec<_>>() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farcall_base::{Error, Instant};
+use farcall_base::{Error, ErrorKind, Instant};
 use farcall_graph::{Action as Deed, CallNumber, DataNumber, Ended, Failure, ServerNumber};
 use farcall_wire::{Argument, CallResult, InlineBytes, Request};
 
@@ -107,6 +107,9 @@ impl Running {
     ) {
         match deed {
             Deed::Open { call, server, attempt, .. } => {
+                for (waiting, attempt) in self.renamed(call, server) {
+                    self.transaction.handle_renamed(now, waiting, server, attempt);
+                }
                 if let Some(open) = self.open(call, server, attempt) {
                     let tag = Tag::Call(call, attempt);
                     out.push_back(Action::Open((number, server), tag, open));
@@ -162,6 +165,9 @@ impl Running {
         result: CallResult,
         out: &mut VecDeque<Action>,
     ) {
+        // Where that cannot be told from a call that has run, it must be one that may run twice.
+        let was_renamed =
+            self.was_renamed(call, attempt) && self.transaction.graph().call(call).may_run_again;
         let times = result.times;
         let ran = Duration::from_nanos(times.finished_ns.saturating_sub(times.started_ns));
         if times.started_ns > 0 {
@@ -186,8 +192,10 @@ impl Running {
         // A server runs nothing before all that it uses is there.
         let mut uses = self.transaction.graph().call(call).uses.iter();
         let had_all = uses.all(|data| self.is_number(*data) || self.is_at(*data, server));
-        let has_run = had_all && !failure.retryable;
-        let why = Failure { kind: error.kind(), message: error.message().to_owned(), has_run };
+        let has_run = had_all && !was_renamed && !failure.retryable;
+        // That a value has another id is not its server's fault: it is asked again.
+        let kind = if was_renamed { ErrorKind::Cancelled } else { error.kind() };
+        let why = Failure { kind, message: error.message().to_owned(), has_run };
         self.failures.insert(call, failure);
         self.transaction.handle_failed(now, call, server, attempt, why);
         self.look_at_moves(now, number, call, out);
@@ -239,6 +247,6 @@ impl Running {
 }
 
 fn not_begun() -> Failure {
-    let kind = farcall_base::ErrorKind::Cancelled;
+    let kind = ErrorKind::Cancelled;
     Failure { kind, message: "it was cancelled".to_owned(), has_run: false }
 }

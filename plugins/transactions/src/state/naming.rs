@@ -1,0 +1,94 @@
+//! By what ids calls name what they use, and what becomes of those whose value gets another id: it is
+//! made at their server in place of coming there.
+
+use std::collections::BTreeMap;
+
+use farcall_base::DataId;
+use farcall_graph::{CallNumber, DataNumber, ServerNumber};
+
+use super::running::{Delayed, Running};
+
+/// Ids of values that are not where they are used yet.
+#[derive(Default)]
+pub struct Naming {
+    /// Values that were promised at a server, and have not come: which server they are on their way
+    /// from, if they are.
+    pub promised: BTreeMap<(DataNumber, ServerNumber), Option<ServerNumber>>,
+    /// By what ids calls that are open name what they use, by call and attempt.
+    named: BTreeMap<(CallNumber, u32), Named>,
+}
+
+/// A call that is open on a server, and the values that it uses there.
+struct Named {
+    server: ServerNumber,
+    values: Vec<(DataNumber, DataId)>,
+}
+
+impl Running {
+    /// Values that a call makes were promised at its server, where it makes them under other ids. Calls
+    /// there wait for what never comes, unless it is on its way: which these are.
+    pub fn renamed(&mut self, call: CallNumber, server: ServerNumber) -> Vec<(CallNumber, u32)> {
+        let mut waiting = Vec::new();
+        for data in self.transaction.graph().call(call).makes.clone() {
+            if self.naming.promised.remove(&(data, server)) == Some(None) {
+                waiting.extend(self.abandon(data, server, self.place(data, server)));
+            }
+        }
+        waiting
+    }
+
+    /// A value will not come to a server under an id: calls that wait for it there.
+    pub fn abandon(
+        &mut self,
+        data: DataNumber,
+        server: ServerNumber,
+        id: DataId,
+    ) -> Vec<(CallNumber, u32)> {
+        self.unneeded.push((server, id));
+        let waits = |named: &Named| named.server == server && named.values.contains(&(data, id));
+        let calls = self.naming.named.iter().filter(|(_, named)| waits(named));
+        calls.map(|(call, _)| *call).collect()
+    }
+
+    /// Remembers by what ids a call names what it uses.
+    pub(super) fn name(&mut self, one: Delayed) {
+        let uses = self.transaction.graph().call(one.call).uses.iter().copied();
+        let values = uses.filter(|data| !self.is_number(*data));
+        let values = values.map(|data| (data, self.place(data, one.server))).collect();
+        self.naming.named.insert((one.call, one.attempt), Named { server: one.server, values });
+    }
+
+    /// A call is open no more. Whether a value that it uses has another id at its server by now: then
+    /// the call did not have it.
+    pub fn was_renamed(&mut self, call: CallNumber, attempt: u32) -> bool {
+        let named = self.naming.named.remove(&(call, attempt));
+        named.is_some_and(|Named { server, values }| {
+            values.into_iter().any(|(data, id)| self.place(data, server) != id)
+        })
+    }
+
+    /// A server is lost: nothing is on its way from there, and no call is open there.
+    pub fn forget_server(&mut self, server: ServerNumber) {
+        self.delayed.retain(|one| one.server != server);
+        self.naming.named.retain(|_, named| named.server != server);
+        for from in self.naming.promised.values_mut().filter(|from| **from == Some(server)) {
+            *from = None;
+        }
+    }
+
+    /// A value could not be brought to a server under an id. The next move brings it under the same
+    /// one, unless it has another one there by now: calls that wait for it in vain.
+    pub fn has_not_moved(
+        &mut self,
+        data: DataNumber,
+        (to, id): (ServerNumber, DataId),
+    ) -> Vec<(CallNumber, u32)> {
+        if self.place(data, to) != id {
+            return self.abandon(data, to, id);
+        }
+        if let Some(from) = self.naming.promised.get_mut(&(data, to)) {
+            *from = None;
+        }
+        Vec::new()
+    }
+}
