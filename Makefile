@@ -16,7 +16,7 @@ help: ## list the targets
 build: ## build everything and stage it under build/ (bin, lib, include, share, wheels); the jar where a JDK is
 	@tools/build.sh 6
 
-demo: ## start a server, solve Linpack remotely, check NPB EP, draw a plot
+demo: ## start a server, solve Linpack remotely, check NPB EP, run transactions over three servers, draw plots
 	@tools/build.sh 7
 	@echo "[7/7] running the demonstration"
 	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" demo/run.py
@@ -32,7 +32,7 @@ dist: ## build what is installed and measured: optimized as a whole, for glibc 2
 bench: dist ## measure against a raw C TCP program and others' systems, in turn; draw the paper's figures
 	@FARCALL_STAGE="$(DIST)" PATH="$(DIST)/venv/bin:$(DIST)/bin:$$PATH" "$(DIST)/venv/bin/python" bench/run.py
 
-bench-peers: ## install what bench compares with (ZeroMQ, gRPC, OpenMPI, Ray)
+bench-peers: ## install what bench compares with (ZeroMQ, gRPC, OpenMPI, Dask, Ray)
 	@tools/python-environment.sh
 	@"$(PYTHON)" bench/run.py --install-peers
 

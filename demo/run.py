@@ -1,5 +1,5 @@
 # The demonstration: a server, the machine's LAPACK published, Linpack solved remotely, NPB EP
-# verified, a plot.
+# verified, transactions over three servers, plots.
 """Runs the main job on real input and shows the result.
 
 Ninf paper (SC97), section 3: Linpack from one client, local against remote Mflops and throughput
@@ -23,6 +23,7 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first
 import numpy as np  # noqa: E402
 
 from servers import several  # noqa: E402
+from transactions import transactions  # noqa: E402
 
 import farcall  # noqa: E402
 
@@ -249,7 +250,9 @@ def main():
         process.stdin.close()
         process.wait(timeout=20)
     where = several(ROOT, STAGE, OUTPUT, residual)
-    print(f"\nThe plots are {plot(tables)} and {where}, the figures are {save(tables)}.")
+    graphs = transactions(ROOT, STAGE, OUTPUT)
+    plots = f"{plot(tables)}, {where} and {graphs}"
+    print(f"\nThe plots are {plots}, the figures are {save(tables)}.")
 
 
 if __name__ == "__main__":

@@ -26,19 +26,23 @@ COLORS = {"lapack/dgesv": "tab:blue", "ep/ep": "tab:orange"}
 class Servers:
     """Three servers, and one that they join: private ones, which end with this program."""
 
-    def __init__(self, farcall_program):
-        self.program, self.processes = farcall_program, []
+    def __init__(self, farcall_program, files=("lapack", "ep"), own=("ep",)):
+        self.program, self.files, self.own = farcall_program, files, own
+        self.processes, self.members = [], []
 
     def __enter__(self):
-        self.address = self.start()
-        self.members = [
-            self.start("--join", self.address, "--", "lapack", "ep") for _ in range(COUNT)
-        ]
+        self.address = self.start(self.own)
+        for _ in range(COUNT):
+            self.add()
         return self
 
-    def start(self, *words):
+    def add(self):
+        """One more that joins."""
+        self.members.append(self.start(self.files, "--join", self.address))
+
+    def start(self, files, *words):
         process = subprocess.Popen(
-            [self.program, "serve", "--private", *(words or ("--", "ep"))],
+            [self.program, "serve", "--private", *words, "--", *files],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,6 +55,10 @@ class Servers:
 
     def kill(self, number):
         self.processes[1 + number].send_signal(signal.SIGKILL)
+
+    def names(self):
+        """What they are called, by address."""
+        return {address: f"server {1 + at}" for at, address in enumerate(self.members)}
 
     def __exit__(self, *_):
         for process in reversed(self.processes):
@@ -71,8 +79,7 @@ def several(root, stage, output, residual_of):
         wait_for(servers)
         ran, killed = call_all(servers, wanted["classes"]["W"]["m"], residual_of)
     check_ep([one["result"] for one in ran if one["routine"] == "ep/ep"], wanted)
-    names = {address: f"server {1 + at}" for at, address in enumerate(servers.members)}
-    names[servers.address] = "the fourth"
+    names = {**servers.names(), servers.address: "the fourth"}
     counts = collections.Counter(names.get(one["server"], one["server"]) for one in ran)
     where = ", ".join(f"{name}: {counts[name]}" for name in sorted(counts))
     print(f"  all {len(ran)} results are right; server 2 was killed after {killed:.1f} s")
@@ -80,8 +87,9 @@ def several(root, stage, output, residual_of):
     return draw(ran, names, killed, output / "servers.png")
 
 
-def wait_for(servers):
-    """Until all have joined."""
+def wait_for(servers, without=None):
+    """Until all have joined, but for one that was killed."""
+    wanted = [one for at, one in enumerate(servers.members) if at != without]
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         shown = subprocess.run(
@@ -89,7 +97,7 @@ def wait_for(servers):
             capture_output=True,
             text=True,
         )
-        if all(address in shown.stdout for address in servers.members):
+        if all(address in shown.stdout for address in wanted):
             return
         time.sleep(0.2)
     raise SystemExit(f"demo: not all servers joined: {shown.stdout}{shown.stderr}")
