@@ -12,7 +12,7 @@ import sys
 from processes import CONGESTION, ROOT, Child, Client
 
 SOURCES = ROOT / "bench/peers"
-# What brings each; Ray is no package of Debian.
+# What brings each; Ray and a new Dask are no packages of Debian.
 PACKAGES = {
     "ZeroMQ": "libzmq3-dev",
     "gRPC C++": (
@@ -24,12 +24,13 @@ PACKAGES = {
 MISSING = {
     **{name: f"apt-get install {packages}" for name, packages in PACKAGES.items()},
     "Ray": "make bench-peers",
+    "Dask": "make bench-peers",
 }
 
 
 def install(output):
-    """Debian's packages by apt, Ray into an environment of its own: its dependencies are no
-    business of ours."""
+    """Debian's packages by apt, Dask and Ray into environments of their own: their dependencies are
+    no business of ours."""
     packages = " ".join(PACKAGES.values()).split()
     if shutil.which("apt-get") is None:
         raise SystemExit(
@@ -39,17 +40,10 @@ def install(output):
     as_root = ["sudo"] if os.geteuid() != 0 else []
     run(*as_root, "apt-get", "update", "-qq")
     run(*as_root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
-    run(sys.executable, "-m", "venv", output / "ray")
-    run(
-        output / "ray/bin/python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "ray",
-        "numpy",
-    )
+    for name, package in (("dask", "distributed"), ("ray", "ray")):
+        run(sys.executable, "-m", "venv", output / name)
+        pip = [output / name / "bin/python", "-m", "pip", "install", "--quiet"]
+        run(*pip, "--disable-pip-version-check", package, "numpy")
 
 
 def can_include(header, language):
@@ -139,6 +133,17 @@ class Ray:
         return any((output / "ray").glob("lib/python*/site-packages/ray"))
 
 
+class Dask:
+    """A Python program, too."""
+
+    name, program = "Dask", None
+
+    @staticmethod
+    def is_installed(output):
+        return any((output / "dask").glob("lib/python*/site-packages/distributed"))
+
+
+# Those of the part `peers`; Dask has rows among those of transactions.
 PEERS = (Zeromq, Grpc, Openmpi, Ray)
 
 
@@ -254,3 +259,9 @@ def over_plasma(bench, workers=None):
     """A client of Ray's: of one actor, or of so many workers for tasks."""
     where = (0, 1) if workers is None else ("any", "any", workers)
     return Client([bench.output / "ray/bin/python", SOURCES / "plasma.py", *where], "0,1")
+
+
+def over_dask(bench, workers):
+    """A client of a scheduler of Dask with so many workers."""
+    program = [bench.output / "dask/bin/python", SOURCES / "daskgraphs.py", workers]
+    return Client(program, "0,1")

@@ -38,6 +38,9 @@ class Sizes:
     state: int = 64 << 20
     # Rows of the matrices of a chain of products.
     chained: int = 1000
+    # EP has 2^ep pairs (28 is class A); order of a matrix and of its tiles.
+    ep: int = 28
+    tiles: tuple = (4096, 256)
     audience: int = 1000
     # Calls of a sweep, and the workers that run them.
     sweep: tuple = (5000, 40)
@@ -47,7 +50,7 @@ class Sizes:
 
 
 FULL = Sizes()
-QUICK = dataclasses.replace(FULL, rounds=3, linpack=(100, 200, 400, 800, 1200, 1600))
+QUICK = dataclasses.replace(FULL, rounds=3, ep=25, linpack=(100, 200, 400, 800, 1200, 1600))
 # So little that it is over in a minute: shows that everything runs, and measures nothing.
 SMOKE = Sizes(
     rounds=2,
@@ -65,6 +68,8 @@ SMOKE = Sizes(
     equations=(50,),
     linpack=(50, 100),
     chained=50,
+    ep=16,
+    tiles=(128, 32),
 )
 
 

@@ -46,6 +46,7 @@ from rows import (
     solving,
     ssh,
     sweep,
+    transactions,
     wan,
 )
 
@@ -69,6 +70,7 @@ PARTS = {
     "handles": objects.handles,
     "state": objects.state,
     "data": data.data,
+    "transactions": transactions.transactions,
     "map": farming.farming,
     "sweep": sweep.sweep,
     "publish": sweep.publishing,

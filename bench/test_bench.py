@@ -42,6 +42,13 @@ ROWS = (
     "a method on 1 MB kept in an object",
     "10^6 doubles of a Parquet file, server.query",
     "5 executables with OpenBLAS",
+    "a transaction of 32 empty calls, two servers: ms",
+    "300 dependent empty calls in a transaction, four servers: thousands/s",
+    "1 MB from server to server in a transaction: GB/s",
+    "EP, 2^16 pairs, 32 calls in a transaction",
+    "the same: gain of transactions over gain of plain C",
+    "tile Cholesky, n = 128, tiles of 32",
+    "one by one over a chain, by transaction",
     "300 empty calls, python, one server, map of lists: rate over executor's",
     "300 empty calls, python, four servers, map of arrays: rate over executor's",
     "40 calls of 0.2 s on 4 workers: efficiency",
@@ -213,7 +220,7 @@ def test_every_part_runs():
     assert done.returncode == 0, done.stderr + done.stdout
     missing = [row for row in (*ROWS, JAVA, WAN, PREDICTIONS, CHOICES) if row not in done.stdout]
     assert not missing, done.stdout
-    for name in ("ZeroMQ", "gRPC C++", "OpenMPI", "Ray"):
+    for name in ("ZeroMQ", "gRPC C++", "OpenMPI", "Dask", "Ray"):
         assert f"over {name}'s" in done.stdout or f"{name}: not installed: " in done.stdout
     for number in (3, 4, 5, 7):
         assert "<svg" in (STAGE / f"bench/figure{number}.svg").read_text()

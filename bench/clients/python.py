@@ -10,7 +10,8 @@ mapped COUNT HOW       seconds per call of so many small calls: by the `executor
                        `arrays`, or `unordered` results of lists
 mapped_cpu COUNT HOW   the same in seconds of this process's processor time
 argument BYTES HOW      seconds of a call with an array that is only read: `sent`, or `data` there
-chain_small COUNT HOW   seconds of so many small calls, each with the result of the one before: `singly`, or as `data`
+chain_small COUNT HOW   seconds of so many small calls, each with the result of the one before: `singly`, as `data`,
+                       or in a `transaction`
 chain_products COUNT N FACTORS HOW
                        the same of products of N x N matrices; all have the `same` second factor, or `different` ones
 handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
@@ -70,6 +71,12 @@ class Bench:
         if how == "singly":
             for _ in range(count):
                 x = steps(x).b
+        elif how == "transaction":
+            with self.server.transaction() as t:
+                step = t["bench/step"]
+                for _ in range(count):
+                    x = step(x).b
+            x = np.asarray(x)
         else:
             for _ in range(count):
                 x = steps.submit(x, stay=True).data.b
@@ -87,7 +94,13 @@ class Bench:
         c = np.zeros((n, n))
         begin = time.perf_counter()
         a = np.eye(n)
-        if how == "data":
+        if how == "transaction":
+            with self.server.transaction() as t:
+                for k in range(count):
+                    b = factor[0 if factors == "same" else k]
+                    a = t["blas/dgemm"](a, b, beta=0.0).c
+            a = np.asarray(a)
+        elif how == "data":
             same = self.server.put(factor[0]) if factors == "same" else None
             for k in range(count):
                 b = same if factors == "same" else factor[k]

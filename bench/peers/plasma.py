@@ -2,7 +2,8 @@
 # (plasma).
 """Usage: plasma.py CLIENT_CORE SERVER_CORE [WORKERS]     reads commands on standard input (see
 commands.h): `roundtrip BYTES`, and `tasks COUNT`: seconds for each of so many small tasks, two numbers
-there and one back, on WORKERS processors of Ray's. A core may be `any`.
+there and one back, on WORKERS processors of Ray's. `empty COUNT` and `mesh WIDTH DEPTH`: seconds of graphs
+of such tasks, as daskgraphs.py says. A core may be `any`.
 
 The result is what Ray gives: a read-only array in shared memory. Ray's own daemons run on either
 core.
@@ -53,6 +54,32 @@ def tasks(count):
     return seconds / count
 
 
+def empty(count):
+    begin = time.perf_counter()
+    made = [add.remote(float(number), 1.0) for number in range(count)]
+    ray.wait(made, num_returns=count, fetch_local=False)
+    last = ray.get(made[-1])
+    seconds = time.perf_counter() - begin
+    if last != count:
+        sys.exit("plasma.py: a task gave the wrong sum")
+    return seconds
+
+
+def mesh(width, depth):
+    begin = time.perf_counter()
+    layer = [1.0] * width
+    for _ in range(depth):
+        layer = [add.remote(layer[k], layer[k - 1]) for k in range(width)]
+    last = ray.get(layer)
+    seconds = time.perf_counter() - begin
+    if last != [2.0**depth] * width:
+        sys.exit("plasma.py: the mesh has another end")
+    return seconds
+
+
+GRAPHS = {"tasks": tasks, "empty": empty, "mesh": mesh}
+
+
 def main():
     ray.init(
         num_cpus=int(sys.argv[3]) if len(sys.argv) > 3 else 2,
@@ -66,9 +93,9 @@ def main():
     server = Server.remote(sys.argv[2])
     array = None
     for line in sys.stdin:
-        command, size = line.split()[:2]
-        if command == "tasks":
-            print(f"{tasks(int(size)):.9f}", flush=True)
+        command, size, *more = line.split()
+        if command in GRAPHS:
+            print(f"{GRAPHS[command](int(size), *map(int, more)):.9f}", flush=True)
             continue
         count = int(size) // 8
         if command != "roundtrip":

@@ -1,5 +1,6 @@
 # Rows of data that stays at a server: arguments that are there already, and chains of calls.
-"""A chain names results of calls that have not ended, so that only its beginning and its end travel.
+"""A chain names results of calls that have not ended, so that only its beginning and its end travel. In
+a transaction, it is sent as a whole.
 The link of the last rows has 100 Mbit/s and 20 ms each way (link.py)."""
 
 from processes import FarcallClient, FarcallServer, SlowLink
@@ -10,6 +11,8 @@ LINKED_ROUNDS = 3
 BLAS = "../../routines/lapack/blas.idl"
 # Calls of the two chains.
 MANY, FEW = 20, 5
+# How a chain is made.
+HOW = ("data", "transaction")
 # Arrays do not become fewer bytes by compression.
 PLAIN = {"FARCALL_COMPRESSION": "off"}
 
@@ -39,22 +42,25 @@ def chains(bench, client):
     turns = Turns(
         rounds,
         client.does("chain_small", MANY, "singly"),
-        {"data": client.does("chain_small", MANY, "data")},
+        {how: client.does("chain_small", MANY, how) for how in HOW},
         warm=1,
     )
-    what = f"{MANY} dependent small calls, 20 ms: one by one over a chain"
-    row(what, turns.anchor_over("data"), turns.null(), ">= 9")
+    for how in HOW:
+        what = f"{MANY} dependent small calls, 20 ms: one by one over a chain, by {how}"
+        row(what, turns.anchor_over(how), turns.null(), ">= 9")
     for factors, want in (("same", ">= 3.5"), ("different", ">= 1.9")):
         words = (FEW, bench.sizes.chained, factors)
         turns = Turns(
             rounds,
             client.does("chain_products", *words, "singly"),
-            {"data": client.does("chain_products", *words, "data")},
+            {how: client.does("chain_products", *words, how) for how in HOW},
             warm=1,
         )
-        what = f"{FEW} dependent products of n = {bench.sizes.chained}, {factors} factors"
-        row(f"{what}: one by one over a chain", turns.anchor_over("data"), turns.null(), want)
         bytes_ = bench.sizes.chained**2 * 8 * ((2 if factors == "same" else FEW + 1) + 1)
         needed = bytes_ / (100e6 / 8)
-        within = [seconds / needed for seconds in turns.values["data"]]
-        row("the same, over the time that its bytes need", figure(within), None, "<= 1.15")
+        for how in HOW:
+            what = f"{FEW} dependent products of n = {bench.sizes.chained}, {factors} factors"
+            speed = turns.anchor_over(how)
+            row(f"{what}: one by one over a chain, by {how}", speed, turns.null(), want)
+            within = [seconds / needed for seconds in turns.values[how]]
+            row("the same, over the time that its bytes need", figure(within), None, "<= 1.15")
