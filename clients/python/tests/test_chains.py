@@ -8,6 +8,9 @@ import pytest
 
 # Each frame's head, its routine, ids and small arguments: of a call and of its answer.
 BYTES_OF_A_CALL = 1500
+# The same of a transaction of five calls, and of each array that is sent for it.
+BYTES_OF_A_GRAPH = 800
+BYTES_OF_AN_INPUT = 300
 
 
 class Link:
@@ -84,6 +87,30 @@ def test_five_dependent_products_cost_their_ends_alone(far, link, same):
     small = BYTES_OF_A_CALL * (calls + 2)
     assert arrays <= link.sent - sent <= arrays + small
     assert array <= link.received - received <= array + small
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_transaction_of_five_products_costs_its_ends_alone(far, link, same):
+    n, calls = 200, 5
+    array = n * n * 8
+    rng = np.random.default_rng(5)
+    factors = [rng.random((n, n)) / n for _ in range(calls)]
+    product = expected = rng.random((n, n))
+    sent, received = link.sent, link.received
+    with far.transaction() as t:
+        for k in range(calls):
+            factor = factors[0 if same else k]
+            product, expected = t.dgemm(product, factor, beta=0.0).c, expected @ factor
+    t.wait()
+    # Inputs once each, and the graph; no result before somebody looks at it.
+    inputs = 2 if same else 1 + calls
+    around = BYTES_OF_A_GRAPH + BYTES_OF_AN_INPUT * inputs
+    assert array * inputs <= link.sent - sent <= array * inputs + around
+    assert link.received - received <= around
+    sent, received = link.sent, link.received
+    np.testing.assert_allclose(np.asarray(product), expected)
+    assert link.sent - sent <= BYTES_OF_AN_INPUT
+    assert array <= link.received - received <= array + BYTES_OF_AN_INPUT
 
 
 def test_an_array_that_is_there_is_not_sent_again(far, link):

@@ -204,7 +204,9 @@ class Server(Namespace["Found"]):
             return _keeping.fetch(
                 self._connection, call, timeout, lambda place: Routine(self._connection, place)
             )
-        except _errors.NotFound as unknown:
+        except (_errors.NotFound, _errors.Unreachable) as unknown:
+            # A server that does not answer may have a call of this id, and no transaction: that is
+            # known here.
             return _transactions.fetch(self, call, unknown)
 
     @_errors.ends_here

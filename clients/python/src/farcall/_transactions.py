@@ -119,7 +119,7 @@ def _values(server: Server, routine: str, call: int, found: Dict[str, Any]) -> D
     return values
 
 
-def fetch(server: Server, wanted: object, unknown: _errors.NotFound) -> List[TransactionResults]:
+def fetch(server: Server, wanted: object, unknown: _errors.Error) -> List[TransactionResults]:
     """The results of a transaction, where no call has this id."""
     try:
         return results_of(server, str(wanted))
