@@ -10,7 +10,7 @@ import farcall
 from servers import Servers, wait_for
 
 LETTER, BLOCKS = "W", 48
-N, TILE = 3072, 384
+N, TILE = 2400, 300
 RESIDUAL_MAX = 1e-13
 DIFFERENCE_MAX = 1e-8
 

@@ -24,6 +24,7 @@ from ._library import (
     interruptible,
     lib,
     text,
+    this_process,
     wait_for,
 )
 from ._starter import Starter
@@ -128,7 +129,7 @@ class Handles:
     def client(self) -> Any:
         """The place of the client, which stays connected while it is held, or why it cannot be
         used."""
-        if os.getpid() != self.pid:
+        if this_process() != self.pid:
             message, advice = (
                 "this connection belongs to the parent process, before the fork",
                 "after the fork",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from ._library import (
     interruptible,
     lib,
     text,
+    this_process,
 )
 from ._named import server_text
 from ._refusals import refuse
@@ -70,12 +70,19 @@ class Data:
         self._connection, self._place = connection, place
         # A call that is dropped is cancelled.
         self._future = future
-        self._pid = os.getpid()
-        digits = ffi.new("char[33]")
-        lib.farcall_data_id(place[0], digits)
-        self.id: str = text(digits) or ""
+        self._pid = this_process()
+        self._digits: Optional[str] = None
         self.dtype: Any = _TYPES[lib.farcall_data_element(place[0])]
         self.ndim: int = lib.farcall_data_rank(place[0])
+
+    @property
+    def id(self) -> str:
+        """What `Server.data` finds it by, from any process of the same user."""
+        if self._digits is None:
+            digits = ffi.new("char[33]")
+            lib.farcall_data_id(self._place[0], digits)
+            self._digits = text(digits) or ""
+        return self._digits
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -175,7 +182,7 @@ class Data:
         return self.id
 
     def _handle(self) -> Any:
-        if self._pid != os.getpid():
+        if self._pid != this_process():
             raise _errors.make(
                 _errors.WrongType,
                 "use data",

@@ -237,6 +237,7 @@ class Interface:
         self.groups = groups_of([one for one in self.visible if one.is_input])
         self.slots = self._slots() if self.groups else []
         self.outputs = [one for one in self.visible if one.is_output]
+        self.outputs_by_name = {one.name: one for one in self.outputs}
         self.result_paths = {
             one.name: path
             for one in self.outputs

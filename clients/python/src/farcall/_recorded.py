@@ -3,7 +3,6 @@ when they are looked at behind that."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -14,7 +13,7 @@ from ._arguments import ARRAY, COMPLEX, INTEGER, RAW, REAL
 from ._connection import Connection
 from ._data import DATA, Data
 from ._interface import CHAR, STRUCT, Interface, Parameter
-from ._library import OK, check, error_place, handle_place, lib, taken
+from ._library import OK, check, error_place, handle_place, lib, taken, this_process
 from ._prepared import Prepared
 from ._results import Results
 from ._single import Single, value_of
@@ -32,14 +31,14 @@ class Core:
         client, error = connection.handles.client(), error_place()
         self.connection = connection
         self._place = handle_place("farcall_transaction **", lib.farcall_transaction_free)
-        self._pid = os.getpid()
+        self._pid = this_process()
         check(lib.farcall_transaction_new(client[0], self._place, error), error)
         # Whether the server has it.
         self.is_begun = False
 
     def handle(self, operation: str) -> Any:
         """The core's handle, which lives as long as this."""
-        if self._pid != os.getpid():
+        if self._pid != this_process():
             raise _errors.make(
                 _errors.WrongType,
                 operation,
@@ -229,6 +228,9 @@ class TransactionResults(Results):
         state["_call"] = call
 
     def __getattr__(self, name: str) -> Any:
+        made = self.__dict__.get("_values")
+        if isinstance(made, Fields) and name in made:
+            return made[name]
         if name == "value" and len(self._values) == 1 and name not in self._values:
             return self._one()
         if name in ("times", "server", "placed") and name not in self._values:
@@ -273,11 +275,11 @@ class Fields(Mapping[str, Any]):
         return len(self._interface.outputs)
 
     def __contains__(self, name: object) -> bool:
-        return any(one.name == name for one in self._interface.outputs)
+        return name in self._interface.outputs_by_name
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            parameter = next((one for one in self._interface.outputs if one.name == name), None)
+            parameter = self._interface.outputs_by_name.get(name)
             if parameter is None:
                 raise KeyError(name)
             self._made[name] = self._make(parameter)
