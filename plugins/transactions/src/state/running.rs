@@ -171,6 +171,14 @@ impl Running {
         wanted.map_or_else(|| self.ids.data(data, attempt), |wanted| wanted.id)
     }
 
+    /// A call has made its values at a server.
+    pub fn has_made(&mut self, call: CallNumber, server: ServerNumber, attempt: u32) {
+        for data in self.transaction.graph().call(call).makes.clone() {
+            let id = self.made_as(data, server, attempt);
+            self.places.insert((data, server), id);
+        }
+    }
+
     /// Calls that waited for numbers, and need not any more.
     pub fn ready(&mut self) -> Vec<(Delayed, Box<Open>)> {
         let waiting = std::mem::take(&mut self.delayed);
@@ -264,8 +272,10 @@ impl Running {
     }
 
     /// A value has come to a server.
-    pub fn has_moved(&mut self, data: DataNumber, to: ServerNumber) {
+    pub fn has_moved(&mut self, data: DataNumber, (to, id): (ServerNumber, DataId)) {
         self.naming.promised.remove(&(data, to));
+        // A late call may have been to make it there meanwhile, under another id.
+        self.places.insert((data, to), id);
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = false;
         }

@@ -127,7 +127,7 @@ impl Running {
 
     fn moved(&mut self, now: Instant, moved: &Move) {
         let (to, _) = moved.to;
-        self.has_moved(moved.data, to);
+        self.has_moved(moved.data, moved.to);
         self.transaction.handle_moved(now, moved.data, to);
     }
 

@@ -178,6 +178,7 @@ impl Running {
             let routine = self.plan.message().calls[call.0 as usize].routine;
             self.took.entry((routine, server)).or_default().add(ran.as_secs_f64());
             self.keep_numbers(number, call, &result.results, out);
+            self.has_made(call, server, attempt);
             self.transaction.handle_returned(now, call, server, attempt);
             self.look_at_moves(now, number, call, out);
             return self.deliver(number, call, server, out);
