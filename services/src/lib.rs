@@ -11,5 +11,6 @@ pub mod mailbox;
 pub mod placement;
 pub mod spawner;
 pub mod status;
+pub mod store;
 pub mod transactions;
 pub mod transports;
