@@ -24,6 +24,21 @@ const MADE_BY: &str = "(umask 077; openssl rand -hex 32 > FILE)";
 /// `NotFound`; `PermissionDenied` for a file of another user or one that others may use;
 /// `InvalidSource` for one that has no key; `System`.
 pub fn read(path: &Path) -> Result<[u8; KEY_BYTES]> {
+    let bytes = read_secret(path, TEXT_BYTES_MAX)?;
+    let key = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text.trim()));
+    key.ok_or_else(|| {
+        let message = "it has no key: 64 hexadecimal digits are expected";
+        Error::new(ErrorKind::InvalidSource, READ, message)
+            .with("path", path.display())
+            .fix(format!("check the path; a new key is made by {MADE_BY}"))
+    })
+}
+
+/// Reads a secret of any kind from a file, under the same rules: at most so many bytes of it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_secret(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let at = |error: Error| error.with("path", path.display());
     // Neither a link nor a pipe that somebody else put there.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
@@ -32,14 +47,10 @@ pub fn read(path: &Path) -> Result<[u8; KEY_BYTES]> {
     let file = file.map_err(|error| at(unopened(error)))?;
     let status = file.metadata().map_err(|error| at(Error::system(READ, error)))?;
     judge(&status, path).map_err(at)?;
-    let mut text = String::new();
-    let read = file.take(TEXT_BYTES_MAX).read_to_string(&mut text);
-    let key = read.ok().and_then(|_| parse(text.trim()));
-    key.ok_or_else(|| {
-        let message = "it has no key: 64 hexadecimal digits are expected";
-        at(Error::new(ErrorKind::InvalidSource, READ, message))
-            .fix(format!("check the path; a new key is made by {MADE_BY}"))
-    })
+    let mut bytes = Vec::new();
+    let read = file.take(bytes_max).read_to_end(&mut bytes);
+    read.map_err(|error| at(Error::system(READ, error)))?;
+    Ok(bytes)
 }
 
 /// Makes a file with a fresh key. One that is there already is left alone.
