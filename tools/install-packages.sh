@@ -51,6 +51,8 @@ need libopenblas0-pthread has_library libopenblas.so.0
 need liblapack3 has_library liblapack.so.3
 if [ "${1:-}" = tests ]; then
     need curl command -v curl
+    need etcd-server command -v etcd
+    need openssl command -v openssl
     need openssh-client command -v ssh
     need libwrap0 has_library libwrap.so.0
     need tcsh command -v csh

@@ -146,7 +146,8 @@ impl Manifest {
         })
     }
 
-    /// The manifest of a node that runs all of `plugins` with their default options.
+    /// The manifest of a node that runs all of `plugins` with their default options. Of those that
+    /// fill the same slot it runs the first.
     ///
     /// # Errors
     /// `InvalidSource` when the default options of a plugin are not TOML: a mistake in the plugin.
@@ -155,21 +156,30 @@ impl Manifest {
     }
 
     /// The text of [`Manifest::of`]: every key with its default and meaning, to document and to
-    /// start from.
+    /// start from. Plugins that it does not run are comments.
     pub fn default_text(plugins: &[PluginDescription]) -> String {
         let mut text = KERNEL_TEXT.to_string();
-        for plugin in plugins {
+        for (index, plugin) in plugins.iter().enumerate() {
             let PluginDescription { name, options, .. } = plugin;
             let slot = plugin.slot();
-            text += &format!(
-                "\n[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\nhost = \"in-thread\"\n"
+            let of_plugin = format!(
+                "[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\nhost = \"in-thread\"\n\
+                [plugin.options]\n{options}"
             );
-            text += &format!("[plugin.options]\n{options}");
+            match plugins[..index].iter().find(|earlier| earlier.slot() == slot) {
+                None => text += &format!("\n{of_plugin}"),
+                Some(first) => {
+                    text += &format!("\n# In place of {}:\n#\n", first.name);
+                    let comment = |line: &str| format!("# {line}\n");
+                    text.extend(of_plugin.lines().map(comment));
+                }
+            }
         }
         text
     }
 
-    /// Adds those of `plugins` whose slots the manifest does not fill, with their default options.
+    /// Adds those of `plugins` whose slots the manifest does not fill, with their default options:
+    /// of those that fill the same slot the first.
     #[must_use]
     pub fn completed(mut self, plugins: &[PluginDescription]) -> Manifest {
         for plugin in plugins {

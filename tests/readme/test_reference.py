@@ -138,6 +138,8 @@ PLUGINS = (
     ("spawner-jobs", "jobs"),
     ("rpc-server", "rpc"),
     ("fetcher", "fetcher"),
+    ("store-file", "store"),
+    ("store-etcd", "store"),
     ("metrics", "metrics"),
     ("metaserver", "metaserver"),
     ("transactions", "transactor"),
@@ -147,12 +149,19 @@ PLUGINS = (
 def manifest():
     """The default manifest, from the texts that the kernel and the plugins have theirs from."""
     text = (ROOT / "kernel/src/manifest/kernel.toml").read_text()
+    first = {}
     for name, slot in PLUGINS:
         options = (ROOT / "plugins" / name / "src/options.toml").read_text()
-        text += (
-            f'\n[[plugin]]\nname = "{name}"\nslot = "{slot}"\nhost = "in-thread"\n'
-            f'[plugin.options]\n{options}'
+        of_plugin = (
+            f'[[plugin]]\nname = "{name}"\nslot = "{slot}"\nhost = "in-thread"\n'
+            f"[plugin.options]\n{options}"
         )
+        if slot in first:
+            text += f"\n# In place of {first[slot]}:\n#\n"
+            text += "".join(f"# {line}\n" for line in of_plugin.splitlines())
+        else:
+            first[slot] = name
+            text += f"\n{of_plugin}"
     return text
 
 

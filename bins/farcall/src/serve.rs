@@ -46,7 +46,7 @@ use settings::{access_of, completed_manifest, interpreters, launchers, need_batc
 const DESCRIPTORS_FEWEST: u64 = 64;
 
 /// The plugins in this binary; the manifest picks among them.
-pub fn plugins() -> [PluginDescription; 8] {
+pub fn plugins() -> [PluginDescription; 10] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
@@ -55,6 +55,8 @@ pub fn plugins() -> [PluginDescription; 8] {
         }),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
         farcall_fetcher::plugin(),
+        farcall_store_file::plugin(|options| farcall_store_file::construct(options, notice)),
+        farcall_store_etcd::plugin(|options| farcall_store_etcd::construct(options, notice)),
         farcall_metrics::plugin(),
         farcall_metaserver::plugin(),
         farcall_transactions::plugin(),

@@ -105,6 +105,19 @@ fn plugins_start_by_need_and_stop_in_reverse() {
 }
 
 #[test]
+fn of_two_plugins_for_a_slot_the_first_runs_unless_the_manifest_names_the_other() {
+    let plugins = [fake!("either-a", ["s"], [], Good), fake!("either-b", ["s"], [], Good)];
+    start(&plugins).unwrap().stop().unwrap();
+    assert_eq!(logged("either-"), ["a starts", "a ends"]);
+    let text = Manifest::default_text(&plugins);
+    let comment = "\n# In place of either-a:\n#\n# [[plugin]]\n# name = \"either-b\"\n";
+    assert!(text.contains(comment), "{text}");
+    let named = Manifest::parse("f", "[[plugin]]\nname = \"either-b\"\nslot = \"s\"\n").unwrap();
+    Node::start(&named.completed(&plugins), &plugins).unwrap().stop().unwrap();
+    assert_eq!(logged("either-")[2..], ["b starts", "b ends"]);
+}
+
+#[test]
 fn a_panic_is_reported_by_name_and_the_rest_stops_in_order() {
     let mut node =
         start(&[fake!("panic-a", ["a"], [], Good), fake!("panic-b", ["b"], ["a"], Panics)])

@@ -143,7 +143,7 @@ pub fn unavailable(why: &str, endpoints: &[String], patience_ms: u64, may_be_don
         .with("patience_ms", patience_ms)
         .fix(
             "check that more than half of the members run and reach one another (`etcdctl endpoint \
-            health`), and that this node reaches one of them",
+            health`), and that this node reaches one of them with a certificate that it accepts",
         );
     if may_be_done { error } else { error.retryable() }
 }

@@ -25,6 +25,8 @@ const LOCK: &str = "lock";
 const SOCKET: &str = "s";
 /// The folder of files that were sent to it.
 const PUBLISHED: &str = "published";
+/// The folder of its store.
+const STORE: &str = "store";
 /// The socket's name while it is being bound begins like this; a process number follows.
 const FRESH_SOCKET: &str = ".f";
 
@@ -78,6 +80,11 @@ impl PrivateFolder {
     /// Where it keeps files that are sent to it.
     pub fn published(&self) -> PathBuf {
         self.path.join(PUBLISHED)
+    }
+
+    /// Where its store lies, if it keeps something.
+    pub fn store(&self) -> PathBuf {
+        self.path.join(STORE)
     }
 }
 
@@ -146,7 +153,7 @@ fn remove_if_dead(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     for (name, _) in names {
-        match name == PUBLISHED {
+        match name == PUBLISHED || name == STORE {
             true => fs::remove_dir_all(path.join(name))?,
             false => rustix::fs::unlinkat(&folder, name, AtFlags::empty())?,
         }
@@ -162,13 +169,13 @@ fn names_in(path: &Path) -> io::Result<Vec<(String, bool)>> {
         let is_socket = name == SOCKET || name.starts_with(FRESH_SOCKET);
         let is_ours = match name.as_str() {
             LOCK => file_type.is_file(),
-            PUBLISHED => file_type.is_dir(),
+            PUBLISHED | STORE => file_type.is_dir(),
             _ => is_socket && file_type.is_socket(),
         };
         Ok((name, is_ours))
     };
     // One more than a server makes is enough to see that somebody else made it.
-    fs::read_dir(path)?.take(5).map(|found| found.and_then(entry)).collect()
+    fs::read_dir(path)?.take(6).map(|found| found.and_then(entry)).collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,10 @@ impl Drop for Base {
 fn what_a_killed_server_left_goes() {
     let base = Base::new("dead");
     let whole = base.dead("farcall-4000000-0");
+    for kept in [PUBLISHED, STORE] {
+        fs::create_dir(whole.join(kept)).unwrap();
+        fs::write(whole.join(kept).join("file"), "").unwrap();
+    }
     // Killed while it was starting: between the making of the folder, the lock and the socket.
     let [empty, locked] = ["farcall-4000000-1", "farcall-4000000-2"].map(|name| base.dead(name));
     for file in [empty.join(SOCKET), empty.join(LOCK), locked.join(SOCKET)] {

@@ -92,6 +92,7 @@ fn override_options(
         override_list_options(manifest, name)?;
     }
     take_led(manifest)?;
+    place_store(manifest, folder)?;
     if let Some(address) = &arguments.metrics {
         manifest.override_options(
             "metrics",
@@ -145,6 +146,25 @@ fn take_led(manifest: &mut Manifest) -> Result<()> {
     listen.push(JOINED.to_owned());
     let text = format!("listen = {}", toml_list(&listen));
     manifest.override_options("rpc-server", "--join", &text)
+}
+
+/// The store lies beside what else the server keeps, unless the configuration file says otherwise;
+/// that of a private server goes with it.
+fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Result<()> {
+    let Some(entry) = manifest.plugins.iter().find(|entry| entry.name == farcall_store_file::NAME)
+    else {
+        return Ok(());
+    };
+    if !farcall_store_file::Settings::read(&entry.options)?.folder.is_empty() {
+        return Ok(());
+    }
+    let options = server_options(manifest)?;
+    let of_private = folder.map(PrivateFolder::store);
+    let place = of_private.or_else(|| farcall_rpc_server::state_folder("store", &options));
+    // Without a home there is none, which is said when something is to be kept.
+    let Some(place) = place.as_deref().and_then(Path::to_str) else { return Ok(()) };
+    let text = format!("folder = {}", toml_text(place));
+    manifest.override_options(farcall_store_file::NAME, "the server's address", &text)
 }
 
 /// What the server itself reads from the manifest.

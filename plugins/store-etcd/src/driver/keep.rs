@@ -94,6 +94,8 @@ fn ask(world: &World, path: &'static str, lease: LeaseId, time: Duration) -> Opt
         path,
         body: &|_| sent(&message),
         may_repeat: true,
+        // Two members at least are asked.
+        attempt: time / 2,
         patience: time,
         bytes_max: ANSWER_BYTES_MAX,
     };

@@ -53,7 +53,8 @@ pub struct Asking<'a> {
     pub body: &'a dyn Fn(bool) -> Vec<u8>,
     /// Whether it may be sent again when an earlier attempt may have been done.
     pub may_repeat: bool,
-    /// Time for all attempts.
+    /// Time for one attempt, and for all.
+    pub attempt: Duration,
     pub patience: Duration,
     /// Bytes of the answer, at most.
     pub bytes_max: u64,
@@ -92,6 +93,15 @@ impl Endpoints {
     /// The member to ask when this one did not do it.
     pub fn after(&self, index: usize) -> usize {
         (index + 1) % self.urls.len()
+    }
+
+    /// The same, and later requests ask that one first: a silent member holds up few of them.
+    fn leave(&self, index: usize) -> usize {
+        let next = self.after(index);
+        let order = Ordering::Relaxed;
+        // Another thread may have been faster.
+        let _ = self.current.compare_exchange(index, next, order, order);
+        next
     }
 
     /// Closes all connections.
@@ -158,7 +168,7 @@ impl World {
             if attempts > 1 && (is_over || may_be_done && !asking.may_repeat) {
                 return Err(self.unavailable(&last, may_be_done));
             }
-            let time = self.settings.attempt().min(left);
+            let time = asking.attempt.min(left);
             let body = (asking.body)(may_be_done);
             let answer = match meaning(self.endpoints.post(index, asking, &body, time)) {
                 Meaning::Done(body) => Answer::Done(body),
@@ -170,10 +180,10 @@ impl World {
                 Meaning::Next { why, may_be_done: may_now } => {
                     may_be_done |= may_now;
                     // An attempt that was cut short says nothing of its member.
-                    if last.is_empty() || time == self.settings.attempt() {
+                    if last.is_empty() || time == asking.attempt {
                         last = why;
                     }
-                    index = self.endpoints.after(index);
+                    index = self.endpoints.leave(index);
                     if attempts % self.endpoints.urls.len() == 0 {
                         std::thread::sleep(PAUSE);
                     }

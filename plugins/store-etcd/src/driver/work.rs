@@ -74,6 +74,7 @@ pub fn write(
         path: "/v3/kv/txn",
         body: &body,
         may_repeat: once.is_some(),
+        attempt: world.settings.attempt(),
         patience: world.settings.patience(),
         bytes_max: ANSWER_BYTES_MAX + PAGE_ANSWER_BYTES_MAX,
     })?;
@@ -118,7 +119,8 @@ pub fn read(world: &World, prefix: &str, after: Option<&str>, limit: usize) -> R
             path: "/v3/kv/range",
             body: &|_| sent(&message),
             may_repeat: true,
-            patience: world.settings.patience(),
+            attempt: world.settings.attempt(),
+        patience: world.settings.patience(),
             bytes_max: PAGE_ANSWER_BYTES_MAX,
         })?;
         match outcome.answer {
@@ -149,10 +151,10 @@ fn page(world: &World, range: Range) -> Result<Vec<Entry>> {
                 .fix("it is none of Farcall's: delete it, or set another prefix")
         })?;
         let endpoints = || world.settings.endpoints.join(", ");
-        let value =
-            world.sealer.open(&raw, value).map_err(|error| error.with("etcd", endpoints()))?;
-        bytes += value.len();
         let key = raw.get(world.settings.prefix.len()..).unwrap_or_default().to_owned();
+        let opened = world.sealer.open(&raw, value);
+        let value = opened.map_err(|error| error.with("key", &key).with("etcd", endpoints()))?;
+        bytes += value.len();
         page.push(Entry { key, value, version: Version(mod_revision) });
     }
     Ok(page)
@@ -167,6 +169,7 @@ pub fn lease(world: &World, time: Duration) -> Result<LeaseId> {
         body: &|_| sent(&message),
         // A lease that nobody keeps ends by itself.
         may_repeat: true,
+        attempt: world.settings.attempt(),
         patience: world.settings.patience(),
         bytes_max: ANSWER_BYTES_MAX,
     })?;

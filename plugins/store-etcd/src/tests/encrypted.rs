@@ -75,7 +75,11 @@ fn members_and_nodes_know_one_another_by_their_certificates() {
         let store = wrong.service::<StoreHandle>(SLOT).unwrap();
         let error = get(&store, "key").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{ca} {client}: {error}");
-        assert!(error.to_string().to_lowercase().contains("certificate"), "it says why: {error}");
+        // A member that refuses a certificate closes the connection, perhaps without a word.
+        assert!(
+            ca == "ca.pem" || error.to_string().contains("invalid peer certificate"),
+            "{error}"
+        );
     }
     // The private key is a secret, too.
     let key = folder.join("client.key");

@@ -147,8 +147,9 @@ impl StoreFile {
     ) -> Result<Result<Vec<Entry>>> {
         let sealed = page(entries, prefix, after, limit)?;
         let open = |entry: Entry| {
-            let value = self.sealer.open(&entry.key, entry.value);
-            Ok(Entry { value: value.map_err(|error| at(error, &self.path))?, ..entry })
+            let opened = self.sealer.open(&entry.key, entry.value);
+            let value = opened.map_err(|error| at(error.with("key", &entry.key), &self.path))?;
+            Ok(Entry { value, ..entry })
         };
         Ok(sealed.into_iter().map(open).collect())
     }
