@@ -121,6 +121,6 @@ fn several_requests_are_under_way_at_once() {
     let time = Duration::from_secs(2);
     let alone = battery::writes_per_second(&opened.store, 1, time);
     let many = battery::writes_per_second(&opened.store, 32, time);
-    println!("writes per second: {alone:.0} one after the other, {many:.0} with 32 under way");
+    println!("writes per second: {alone:.0} one after the other, {many:.0} with 32 at a time");
     assert!(many > 1.5 * alone, "{many} and {alone}");
 }

@@ -114,6 +114,6 @@ fn writes_that_wait_go_to_the_disk_together() {
     let time = Duration::from_secs(1);
     let alone = battery::writes_per_second(&opened.store, 1, time);
     let many = battery::writes_per_second(&opened.store, 32, time);
-    println!("writes per second: {alone:.0} one after the other, {many:.0} with 32 under way");
+    println!("writes per second: {alone:.0} one after the other, {many:.0} with 32 at a time");
     assert!(many > 2.0 * alone, "{many} and {alone}");
 }

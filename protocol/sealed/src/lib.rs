@@ -11,7 +11,7 @@
 //! 800-38D, section 8.3), which a busy store writes in some weeks. Salt and nonce are 224 random bits.
 //!
 //! The name is authenticated: a value that is moved to another name does not open. An older value of
-//! the same name does open. Whoever can write to the store can put one back.
+//! the same name does open. A user who can write to the store can put one back.
 
 use farcall_base::{Error, ErrorKind, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};

@@ -161,7 +161,7 @@ fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Resul
     let options = server_options(manifest)?;
     let of_private = folder.map(PrivateFolder::store);
     let place = of_private.or_else(|| farcall_rpc_server::state_folder("store", &options));
-    // Without a home there is none, which is said when something is to be kept.
+    // A user without a home has no place for it, which is said when something is to be kept.
     let Some(place) = place.as_deref().and_then(Path::to_str) else { return Ok(()) };
     let text = format!("folder = {}", toml_text(place));
     manifest.override_options(farcall_store_file::NAME, "the server's address", &text)

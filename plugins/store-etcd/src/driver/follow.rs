@@ -114,7 +114,7 @@ impl Place<'_> {
             let next = self.next.unwrap_or_default().max(kv.mod_revision + 1);
             let prefix = self.world.settings.prefix.len();
             let key = String::from_utf8(kv.key).ok();
-            // Other keys are none of ours.
+            // Farcall's keys are text.
             if let Some(key) = key.as_deref().and_then(|key| key.get(prefix..)) {
                 let key = key.to_owned();
                 let is_gone = kind == "DELETE";

@@ -103,7 +103,7 @@ fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<
 /// Reads an answer.
 ///
 /// # Errors
-/// `Internal`: it is none of etcd's.
+/// `Internal`: it is not from etcd.
 pub fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| {
         let message = format!("an answer of etcd cannot be read: {error}");
@@ -138,7 +138,7 @@ pub fn condition(key: &str, revision: u64) -> Value {
     })
 }
 
-/// A put; a lease of 0 is none.
+/// A put; 0 for no lease.
 pub fn put(key: &str, value: &str, lease: u64) -> Value {
     json!({"request_put": {"key": encoded(key), "value": value, "lease": lease.to_string()}})
 }
@@ -163,7 +163,8 @@ mod tests {
     fn answers_are_read_as_etcd_writes_them() {
         let body = r#"{"header":{"cluster_id":"17495100640981928781","revision":"2"},
             "responses":[{"response_range":{"header":{"revision":"2"},"kvs":[{"key":"YQ==",
-            "create_revision":"2","mod_revision":"2","version":"1","value":"eA=="}],"count":"1"}}]}"#;
+            "create_revision":"2","mod_revision":"2","version":"1","value":"eA=="}],
+            "count":"1"}}]}"#;
         let read: Transaction = super::read(body.as_bytes()).unwrap();
         assert!(!read.succeeded && read.header.revision == 2);
         let pair = &read.responses[0].response_range.as_ref().unwrap().kvs[0];

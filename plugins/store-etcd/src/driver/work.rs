@@ -19,7 +19,7 @@ use super::message::{
 use super::reach::{Answer, Asking};
 use crate::step::once_by;
 
-/// Of answers that have no values of ours.
+/// Of answers without values.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Of a page as it travels: base64 has four bytes for three. The value with which it passes
 /// `PAGE_BYTES_MAX` is on it, too, and 512 bytes around each of its entries are enough.
@@ -46,7 +46,7 @@ pub fn write(
             Condition::Is(key, version) => condition(&world.raw(key), version.0),
         })
         .collect();
-    // The sealed value by which a write of ours is recognised that was sent twice.
+    // The sealed value by which this write is recognised if it was sent twice.
     let mut own = None;
     let mut success = Vec::with_capacity(changes.len());
     for change in changes {
@@ -129,7 +129,7 @@ pub fn read(world: &World, prefix: &str, after: Option<&str>, limit: usize) -> R
             _ if limit == 1 => {
                 let error =
                     Error::new(ErrorKind::Damaged, "read the store", "a value is too large");
-                return Err(error.with("behind", from).fix("it is none of Farcall's: delete it"));
+                return Err(error.with("behind", from).fix("it is not from Farcall: delete it"));
             }
             _ => limit = limit.div_ceil(4),
         }
@@ -148,7 +148,7 @@ fn page(world: &World, range: Range) -> Result<Vec<Entry>> {
             let message = "the name of a key is no text";
             Error::new(ErrorKind::Damaged, "read the store", message)
                 .with("name", name)
-                .fix("it is none of Farcall's: delete it, or set another prefix")
+                .fix("it is not from Farcall: delete it, or set another prefix")
         })?;
         let endpoints = || world.settings.endpoints.join(", ");
         let key = raw.get(world.settings.prefix.len()..).unwrap_or_default().to_owned();

@@ -49,7 +49,7 @@ pub struct StoreFile {
 }
 
 impl StoreFile {
-    /// Opens the file, makes it where there is none, and removes the keys whose leases ended with
+    /// Opens the file, makes it if it is absent, and removes the keys whose leases ended with
     /// an earlier process.
     ///
     /// # Errors

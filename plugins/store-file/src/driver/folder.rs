@@ -26,7 +26,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder, and makes it where there is none.
+    /// Opens the folder, and makes it if it is absent.
     ///
     /// # Errors
     /// `PermissionDenied` for one that others may use, `Unavailable` for one that another process
@@ -105,7 +105,7 @@ impl Folder {
     }
 }
 
-/// Makes the folder where there is none, and has it on the disk under all names that are new.
+/// Makes the folder if it is absent, and has it on the disk under all names that are new.
 fn make(path: &Path) -> io::Result<()> {
     let new: Vec<&Path> = path.ancestors().take_while(|one| !one.exists()).collect();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
