@@ -96,6 +96,10 @@ pub struct Entry {
 /// verify, `InvalidArgument` for a request that passes a bound of this module. A write that failed
 /// with an error for which `is_retryable` holds was not done. With any other it may have been done:
 /// read what is there.
+///
+/// Requests that wait at the same time are done in any order: where it matters, ask when the one before
+/// is answered. `Damaged` has the key of the value in its context, as `key`: the page behind it can be
+/// read.
 pub enum Request {
     /// Does all changes, or none.
     Write {

@@ -120,7 +120,7 @@ pub fn read(world: &World, prefix: &str, after: Option<&str>, limit: usize) -> R
             body: &|_| sent(&message),
             may_repeat: true,
             attempt: world.settings.attempt(),
-        patience: world.settings.patience(),
+            patience: world.settings.patience(),
             bytes_max: PAGE_ANSWER_BYTES_MAX,
         })?;
         match outcome.answer {
