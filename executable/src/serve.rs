@@ -269,6 +269,7 @@ impl Session {
             | Request::DeleteData(_)
             | Request::Promise(..)
             | Request::Break(..)
+            | Request::Pull(_)
             | Request::Transaction(_)
             | Request::DialBack => {
                 let error = Error::new(

@@ -11,6 +11,19 @@ pub fn server_principal(host: &str) -> String {
     format!("{SERVER}{host}")
 }
 
+/// The host in an address `tls://HOST` or `tls://HOST:PORT`, without the brackets around one of IPv6.
+pub fn host_of(address: &str) -> &str {
+    let rest = address.strip_prefix("tls://").unwrap_or(address).trim_end_matches('/');
+    let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    if let Some((host, _)) = bracketed {
+        return host;
+    }
+    match rest.split_once(':') {
+        Some((host, port)) if !port.contains(':') => host,
+        _ => rest,
+    }
+}
+
 /// Names of the DNS, perhaps for all hosts below one (`*.example`), and addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertifiedHosts(Arc<[String]>);
@@ -111,6 +124,19 @@ mod tests {
         assert_eq!(hosts(&["fd00::1", "b"]).first().unwrap(), "fd00::1");
         assert_eq!(hosts(&["*.example"]).first(), None);
         assert_eq!(server_principal("b.example"), "server:b.example");
+    }
+
+    #[test]
+    fn an_address_has_one_host() {
+        for (address, host) in [
+            ("tls://a.example:7000", "a.example"),
+            ("tls://a.example", "a.example"),
+            ("tls://10.0.0.1:7/", "10.0.0.1"),
+            ("tls://[fd00::1]:7000", "fd00::1"),
+            ("tls://fd00::1", "fd00::1"),
+        ] {
+            assert_eq!(host_of(address), host);
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use farcall_base::{Bytes, CallId, ChannelId, DataId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Place, Setup, Transmit};
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, FrameHeader, Hello, HelloLimits, InlineBytes, InterfaceReply,
-    Open, Reply, Request, Resume, Role,
+    Argument, ByteOrder, CallResult, FrameHeader, FrameKind, Hello, HelloLimits, InlineBytes,
+    InterfaceReply, Open, Reply, Request, Resume, Role, Ticket, TicketKey,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -51,6 +51,9 @@ pub struct FetchedData {
     pub elements: Arc<dyn Region>,
     /// How many bytes these are.
     pub bytes: u64,
+    /// Memory that has them, sealed against writing, and its size, where the other end shared it:
+    /// then `elements` has none.
+    pub memory: Option<(Arc<OwnedFd>, u64)>,
 }
 
 impl FetchedData {
@@ -69,6 +72,7 @@ impl FetchedData {
 struct Fetching {
     told: Option<Box<Resume>>,
     elements: Option<(Arc<dyn Region>, u64)>,
+    memory: Option<(Arc<OwnedFd>, u64)>,
 }
 
 /// A connection.
@@ -83,6 +87,14 @@ struct End {
     fetching: BTreeMap<ChannelId, Fetching>,
     /// Arrays that are being put, by the channels of their calls.
     putting: BTreeMap<ChannelId, Arc<dyn Region>>,
+    /// Memory that the other end shares, by number, and its size.
+    shared: BTreeMap<u32, (Arc<OwnedFd>, u64)>,
+    /// The descriptor of memory whose Share is being read.
+    coming: Option<OwnedFd>,
+    /// Bytes that one value may have.
+    bytes_max: u64,
+    /// Pieces of data that have come.
+    pieces: u64,
     events: Vec<LineEvent>,
 }
 
@@ -116,6 +128,10 @@ impl Line {
             connection,
             fetching: BTreeMap::new(),
             putting: BTreeMap::new(),
+            shared: BTreeMap::new(),
+            coming: None,
+            bytes_max: u64::MAX,
+            pieces: 0,
             events: Vec::new(),
         };
         Line { link, end }
@@ -156,7 +172,16 @@ impl Line {
     /// # Errors
     /// As for [`Line::ask`].
     pub fn fetch(&mut self, data: DataId) -> Result<ChannelId> {
-        let resume = Resume { describe: Some(true), ..Resume::new(data.as_call()) };
+        self.fetch_by(data, None)
+    }
+
+    /// The same by a ticket, for data of somebody else. As [`Line::open`].
+    ///
+    /// # Errors
+    /// As for [`Line::ask`].
+    pub fn fetch_by(&mut self, data: DataId, ticket: Option<&Ticket>) -> Result<ChannelId> {
+        let attributes = ticket.map(|ticket| vec![ticket.attribute()]);
+        let resume = Resume { describe: Some(true), attributes, ..Resume::new(data.as_call()) };
         let channel = self.end.connection.resume(&resume)?;
         self.end.fetching.insert(channel, Fetching::default());
         Ok(channel)
@@ -166,7 +191,12 @@ impl Line {
     ///
     /// # Errors
     /// As for [`Line::ask`].
-    pub fn put(&mut self, call: CallId, id: DataId, data: &FetchedData) -> Result<ChannelId> {
+    pub fn put(
+        &mut self,
+        (call, id): (CallId, DataId),
+        data: &FetchedData,
+        key: Option<&TicketKey>,
+    ) -> Result<ChannelId> {
         let mut arguments = data.extents.clone();
         let absent = arguments.iter().map(|_| Argument::Absent);
         let wanted = absent.chain([Argument::Data(id)]).collect();
@@ -176,9 +206,20 @@ impl Line {
         });
         let mut open = Open::new(call, data.kind.clone(), data.contract, arguments);
         open.wanted = Some(wanted);
+        open.attributes = key.map(|key| vec![key.attribute()]);
         let channel = self.end.connection.open(&open)?;
         self.end.putting.insert(channel, data.elements.clone());
         Ok(channel)
+    }
+
+    /// Takes no value with more bytes: the connection ends then.
+    pub fn limit(&mut self, bytes_max: u64) {
+        self.end.bytes_max = bytes_max;
+    }
+
+    /// A number that grows as long as data comes.
+    pub fn progress(&self) -> u64 {
+        self.end.pieces
     }
 
     /// Has the other end end a call.
@@ -232,6 +273,12 @@ impl End {
                 }
                 Event::Resulted(channel, result) => self.resulted(channel, result)?,
                 Event::Finished(channel) => self.finished(channel),
+                Event::Shared(share) => {
+                    let coming = self.coming.take();
+                    let memory = coming.ok_or_else(|| broken("memory came without descriptor"))?;
+                    self.shared.insert(share.segment, (Arc::new(memory), share.bytes));
+                }
+                Event::Unshared(segment) => drop(self.shared.remove(&segment)),
                 Event::Left(Some(failure)) => return Err(failure.into()),
                 Event::Left(None) => return Err(closed()),
                 // Nobody calls anything here, and no news of calls are wanted.
@@ -254,9 +301,22 @@ impl End {
         let bytes = match &value {
             Some(Argument::Inline(inline)) => inline.len() as u64,
             Some(Argument::Blocks(Some(bytes))) => *bytes,
+            Some(Argument::Shared(segment, 0, bytes)) => {
+                let memory = self.shared.get(segment).filter(|(_, size)| size >= bytes);
+                let memory = memory.ok_or_else(|| broken("data is in memory that is not there"))?;
+                fetching.memory = Some(memory.clone());
+                *bytes
+            }
             _ => return Err(broken("data came without its length")),
         };
-        let size = usize::try_from(bytes)
+        if bytes > self.bytes_max {
+            return Err(Error::new(ErrorKind::LimitExceeded, "fetch data", "it is too large")
+                .with("bytes", Bytes(bytes))
+                .with("at most", Bytes(self.bytes_max)));
+        }
+        // What was shared lies where it is.
+        let here = if fetching.memory.is_some() { 0 } else { bytes };
+        let size = usize::try_from(here)
             .map_err(|_| broken("data is larger than any memory").with("bytes", Bytes(bytes)))?;
         let region: Arc<dyn Region> = Arc::new(HeapRegion::new(size)?);
         if let Some(Argument::Inline(inline)) = value {
@@ -268,13 +328,15 @@ impl End {
 
     /// Data that was fetched is here.
     fn finished(&mut self, channel: ChannelId) {
-        let Some(Fetching { told, elements }) = self.fetching.remove(&channel) else { return };
+        let Some(Fetching { told, elements, memory }) = self.fetching.remove(&channel) else {
+            return;
+        };
         let (Some(told), Some((elements, bytes))) = (told, elements) else { return };
         let (Some(interface), Some(mut extents)) = (told.interface, told.arguments) else { return };
         // The last parameter is the value.
         extents.pop();
         let InterfaceReply { name: kind, contract, .. } = interface;
-        let fetched = FetchedData { kind, contract, extents, elements, bytes };
+        let fetched = FetchedData { kind, contract, extents, elements, bytes, memory };
         self.events.push(LineEvent::Fetched(channel, fetched));
     }
 }
@@ -292,8 +354,11 @@ impl FrameHandler for End {
         &mut self,
         header: &FrameHeader,
         body: &[u8],
-        _: &mut VecDeque<OwnedFd>,
+        descriptors: &mut VecDeque<OwnedFd>,
     ) -> Result<()> {
+        if header.kind == FrameKind::Share as u8 {
+            self.coming = descriptors.pop_front();
+        }
         self.connection.handle_control(header, body)?;
         self.take_news()
     }
@@ -311,6 +376,7 @@ impl FrameHandler for End {
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
+        self.pieces += 1;
         self.connection.data_arrived(header, done)?;
         self.take_news()
     }

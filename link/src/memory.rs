@@ -114,6 +114,15 @@ pub trait MemorySource: Send + Sync {
         self.adopt(descriptor, bytes)
     }
 
+    /// The same of a value that another server keeps, sealed against writing: it is shared with
+    /// others from here as if it had been made here.
+    ///
+    /// # Errors
+    /// As for [`MemorySource::adopt`].
+    fn adopt_shared(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
+        self.adopt_value(descriptor, bytes)
+    }
+
     /// Whether [`MemorySource::adopt`] takes this memory; gives its descriptor back. No page of it
     /// is touched.
     ///

@@ -128,6 +128,12 @@ pub trait ByteStream: Send {
         None
     }
 
+    /// For a stream that this end dialled for a client that is led here: the host that it dialled.
+    /// So who proves to be that host is the metaserver that this end joined (spec/wire.md, section 11.2).
+    fn led_by(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether descriptors, and with them shared memory, can travel.
     fn passes_descriptors(&self) -> bool;
 
@@ -177,13 +183,13 @@ pub trait Listener: Send {
         false
     }
 
-    /// Takes a TCP socket as if somebody had connected here: at its other end is a client that a
-    /// metaserver led here.
+    /// Takes a TCP socket as if somebody had connected here: at its other end is a client that the
+    /// metaserver on this host led here, or the metaserver itself.
     ///
     /// # Errors
     /// What the system says; `Unsupported` where [`Listener::adopts`] says no.
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<()> {
-        let _ = socket;
+    fn adopt(&mut self, socket: OwnedFd, host: &str) -> io::Result<()> {
+        let _ = (socket, host);
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -100,8 +100,9 @@ pub enum ToServer {
     },
     /// Others publish these, and nothing else.
     Placed(Arc<PlacedRoutines>),
-    /// A client is at the other end of this socket, as if it had connected here.
-    Adopt(OwnedFd),
+    /// A client is at the other end of this socket, as if it had connected here, or the metaserver
+    /// on this host, which this node has joined and dialled for it.
+    Adopt(OwnedFd, String),
     /// The log is to have this: a server could not be reached, or refused this one.
     Warn {
         /// Which.
@@ -140,10 +141,10 @@ impl PlacementHandle {
         }
     }
 
-    /// Hands over a socket at whose other end a client is, as if it had connected here. One for
-    /// which there is no room is closed.
-    pub fn adopt(&self, socket: OwnedFd) {
-        drop(self.port.try_send(ToServer::Adopt(socket)));
+    /// Hands over a socket at whose other end a client is, as if it had connected here; it was dialled
+    /// to the metaserver on this host. One for which there is no room is closed.
+    pub fn adopt(&self, socket: OwnedFd, host: String) {
+        drop(self.port.try_send(ToServer::Adopt(socket, host)));
     }
 
     /// Has something logged; one that is too busy does without.

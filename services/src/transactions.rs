@@ -4,12 +4,13 @@
 //! The server fills the slot; the plugin comes to it and is asked from then on. It opens the calls of
 //! a transaction over a connection of its own, which has the rights of the client that began it.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Result};
 use farcall_link::stream::ByteStream;
-use farcall_wire::TransactionRequest;
+use farcall_wire::{PullRequest, TransactionRequest};
 
 use crate::directory::Visible;
 use crate::mailbox::{Port, Reply};
@@ -36,6 +37,28 @@ pub struct Asker {
     pub client: Option<ClientName>,
 }
 
+/// Data that was pulled from another server.
+#[derive(Debug)]
+pub struct Pulled {
+    /// The routine that takes such data: `data:double:2:row`.
+    pub kind: String,
+    /// Its extents.
+    pub extents: Vec<u64>,
+    /// How many bytes its elements have.
+    pub bytes: u64,
+    /// These, one behind the other.
+    pub elements: Elements,
+}
+
+/// The elements of data.
+#[derive(Debug)]
+pub enum Elements {
+    /// Few.
+    Inline(Vec<u8>),
+    /// In memory that is sealed against writing, from its beginning, and the size of that.
+    Memory(OwnedFd, u64),
+}
+
 /// What reaches the plugin.
 pub enum Message {
     /// Somebody asks.
@@ -46,6 +69,13 @@ pub enum Message {
         request: TransactionRequest,
         /// Where the answer goes.
         reply: Reply<farcall_wire::Reply>,
+    },
+    /// Data is to be pulled from another server.
+    Pull {
+        /// What.
+        pull: Box<PullRequest>,
+        /// Where it goes.
+        reply: Reply<Pulled>,
     },
     /// A connection that had asked something is closed.
     Left {

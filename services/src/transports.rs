@@ -31,6 +31,29 @@ pub trait Transports: Send + Sync {
     /// `InvalidArgument` for no such address, `Unreachable`, `TimedOut`, `PermissionDenied`.
     fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>>;
 
+    /// Whether servers that are reached by `tls://` take this node for its user, and not for a
+    /// server.
+    fn dials_as_user(&self) -> bool {
+        false
+    }
+
+    /// Reaches the server of this name, `tls://HOST` or `tls://HOST:PORT`, over a relayed stream that
+    /// waits with this token at one of these ports. Nothing has been said over the stream.
+    ///
+    /// # Errors
+    /// As [`Transports::dial`].
+    fn dial_led(
+        &self,
+        server: &str,
+        ports: &[String],
+        token: &RelayToken,
+        patience: Duration,
+    ) -> Result<Box<dyn ByteStream>> {
+        let _ = (ports, token, patience);
+        let message = format!("\"{server}\" is no server that these transports reach");
+        Err(Error::new(ErrorKind::InvalidArgument, "reach another node", message))
+    }
+
     /// The two ends of a stream within this process.
     ///
     /// # Errors
@@ -81,6 +104,25 @@ impl TransportsHandle {
     /// As there.
     pub fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
         self.0.dial(address, patience)
+    }
+
+    /// As [`Transports::dials_as_user`].
+    pub fn dials_as_user(&self) -> bool {
+        self.0.dials_as_user()
+    }
+
+    /// As [`Transports::dial_led`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn dial_led(
+        &self,
+        server: &str,
+        ports: &[String],
+        token: &RelayToken,
+        patience: Duration,
+    ) -> Result<Box<dyn ByteStream>> {
+        self.0.dial_led(server, ports, token, patience)
     }
 
     /// As [`Transports::pair`].

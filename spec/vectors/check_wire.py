@@ -270,16 +270,17 @@ server_state = record(
     {10: real, 11: real, 12: real, 16: flag},
 )
 # spec/wire.md, section 12
-data_id = is_a(bytes, 16)
+data_id = transaction_id = is_a(bytes, 16)
 data_status = record(
     {1: data_id, 2: one_of(3), 3: text, 4: list_of(u64), 5: u64, 7: text}, {6: u64, 8: failure}
 )
 # spec/wire.md, section 13
-transaction_id = is_a(bytes, 16)
 begin = record({1: transaction_id, 2: octets}, {3: u64})
 one, some, rows = (transaction_id,), (list_of(transaction_id),), (transaction_id, u32)
 transaction = choice((begin,), one, some, rows, rows, some)
 promise = fields(data_id, text)
+ticket = record({1: text, 2: u64, 3: is_a(bytes, 32)})
+pull = record({1: data_id, 2: data_id, 3: list_of(text), 4: ticket, 5: u64}, {6: is_a(bytes, 32)})
 transaction_end = record({1: u32, 2: list_of(fields(u32, failure))})
 transaction_status = record(
     {1: transaction_id, 2: flag, 3: u32, 4: u32, 5: u32, 6: u64, 8: text}, {7: u64, 9: failure}
@@ -324,6 +325,7 @@ SCHEMA = {
         (transaction,),
         (list_of(promise), u64),
         (list_of(data_id), failure),
+        (pull,),
     ),
     6: choice(
         (failure,),

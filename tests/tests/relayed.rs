@@ -13,13 +13,13 @@ use farcall_tests::{Directory, Server, Transport, authority, battery, eventually
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A metaserver over TLS, whose authority gives certificates to servers that join.
-struct Meta {
-    server: Server,
-    folder: Directory,
+pub(crate) struct Meta {
+    pub(crate) server: Server,
+    pub(crate) folder: Directory,
 }
 
 impl Meta {
-    fn new(access: &str, options: &str) -> Meta {
+    pub(crate) fn new(access: &str, options: &str) -> Meta {
         let folder = Directory::new();
         let nothing = folder
             .write("nothing.idl", "Module nothing;\nDefine nothing(OUT int one) { *one = 1; }\n");
@@ -35,12 +35,12 @@ impl Meta {
     }
 
     /// One that lets everybody call everything.
-    fn open() -> Meta {
+    pub(crate) fn open() -> Meta {
         Meta::new("    { who = [\"*\"], call = [\"*\"] },", "")
     }
 
     /// The certificate of a server on this host.
-    fn certificate(&self, host: &str) -> PathBuf {
+    pub(crate) fn certificate(&self, host: &str) -> PathBuf {
         let own = self.folder.0.join(host);
         std::fs::create_dir_all(&own).unwrap();
         let file = own.join("server.pem");
@@ -52,7 +52,13 @@ impl Meta {
 
     /// A server that listens at no port, and joins.
     fn joined(&self, host: &str, files: &[PathBuf]) -> Server {
+        self.joined_with(host, files, &[])
+    }
+
+    /// The same with more arguments of `farcall serve`.
+    pub(crate) fn joined_with(&self, host: &str, files: &[PathBuf], options: &[&str]) -> Server {
         let mut command = Server::command();
+        command.args(options);
         command.args(["--join", self.server.address(), "--credentials"]);
         command.arg(self.certificate(host));
         Server::start_as(command, files)

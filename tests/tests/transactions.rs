@@ -8,7 +8,7 @@ use farcall_graph::{Argument, CallMessage, Input, Message, RoutineName, WantedRe
 use farcall_link::line::{Line, LineEvent};
 use farcall_tests::{Directory, Server, Transport, eventually, resident};
 use farcall_wire::{
-    DATA, Failure, PLACEMENT, Reply, Request, TRANSACTIONS, Timeline, TimelineState,
+    DATA, Failure, PLACEMENT, RELAY, Reply, Request, TRANSACTIONS, Timeline, TimelineState,
     TransactionBegin, TransactionEnd, TransactionReply, TransactionRequest,
 };
 use rustix::event::{PollFd, Timespec, poll};
@@ -16,11 +16,11 @@ use rustix::event::{PollFd, Timespec, poll};
 /// More elements than an answer holds.
 const MANY: usize = 3000;
 
-struct World {
+pub(crate) struct World {
     server: Server,
     /// Servers that joined it.
-    members: Vec<Server>,
-    client: Client,
+    pub(crate) members: Vec<Server>,
+    pub(crate) client: Client,
     line: Line,
     graph: Message,
     /// What was put at the server, and stays as long as it is here.
@@ -57,7 +57,7 @@ impl World {
         world
     }
 
-    fn of(server: Server, members: Vec<Server>) -> World {
+    pub(crate) fn of(server: Server, members: Vec<Server>) -> World {
         let client = server.client();
         let line = line(&server);
         World { server, members, client, line, graph: Message::default(), put: Vec::new(), last: 0 }
@@ -85,7 +85,7 @@ impl World {
         self.graph.routines.len() as u32 - 1
     }
 
-    fn call(&mut self, name: &str, arguments: Vec<Argument>) -> u32 {
+    pub(crate) fn call(&mut self, name: &str, arguments: Vec<Argument>) -> u32 {
         let routine = self.routine(name);
         self.graph.calls.push(CallMessage { routine, arguments, after: Vec::new() });
         self.graph.calls.len() as u32 - 1
@@ -102,13 +102,13 @@ impl World {
         Argument::Input(self.graph.inputs.len() as u32 - 1)
     }
 
-    fn want(&mut self, call: u32, slot: u16) -> DataId {
+    pub(crate) fn want(&mut self, call: u32, slot: u16) -> DataId {
         let name = DataId(self.id());
         self.graph.results.push(WantedResult { call, slot, name });
         name
     }
 
-    fn begin(&mut self) -> std::result::Result<TransactionId, Failure> {
+    pub(crate) fn begin(&mut self) -> std::result::Result<TransactionId, Failure> {
         self.begin_keeping(None)
     }
 
@@ -131,34 +131,41 @@ impl World {
         }
     }
 
-    fn timeline(&mut self, id: TransactionId) -> Timeline {
+    pub(crate) fn timeline(&mut self, id: TransactionId) -> Timeline {
         match self.asked(TransactionRequest::Timeline(id, 0)) {
             TransactionReply::Timeline(timeline) => *timeline,
             other => panic!("{other:?}"),
         }
     }
 
-    fn wait(&mut self, id: TransactionId) -> TransactionEnd {
+    pub(crate) fn wait(&mut self, id: TransactionId) -> TransactionEnd {
         match self.asked(TransactionRequest::Await(id)) {
             TransactionReply::Over(end) => end,
             other => panic!("{other:?}"),
         }
     }
 
-    fn values(&self, id: DataId) -> Vec<f64> {
+    pub(crate) fn values(&self, id: DataId) -> Vec<f64> {
         let data = self.client.data_of(id).unwrap();
         data.fetch(&CallOptions::default()).unwrap().array("value").unwrap()
     }
 
-    fn scale(&mut self, factor: f64, x: Argument, count: usize) -> u32 {
+    pub(crate) fn scale(&mut self, factor: f64, x: Argument, count: usize) -> u32 {
         self.call("resident/scale", vec![double(factor), x, int(count)])
     }
 }
 
-fn line(server: &Server) -> Line {
-    let path = server.address().strip_prefix("unix:").expect("it listens at a socket").to_owned();
-    let stream = farcall_transport_unix::connect_within(path.as_ref(), Duration::from_secs(10));
-    let mut line = Line::new(stream.unwrap(), &[DATA, PLACEMENT, TRANSACTIONS]);
+pub(crate) fn line(server: &Server) -> Line {
+    let patience = Duration::from_secs(10);
+    let stream = match server.address().strip_prefix("unix:") {
+        Some(path) => farcall_transport_unix::connect_within(path.as_ref(), patience),
+        None => {
+            let port = server.address().rsplit_once(':').expect("it listens at a port").1;
+            let port = port.parse().unwrap();
+            farcall_transport_tls::connect("127.0.0.1", port, server.token(), patience)
+        }
+    };
+    let mut line = Line::new(stream.unwrap(), &[DATA, PLACEMENT, RELAY, TRANSACTIONS]);
     let event = next(&mut line);
     let LineEvent::Open(features) = event else { panic!("the server greets first") };
     assert!(features.iter().any(|feature| feature == TRANSACTIONS));
@@ -166,13 +173,20 @@ fn line(server: &Server) -> Line {
 }
 
 fn next(line: &mut Line) -> LineEvent {
+    let mut events = some(line).unwrap();
+    let event = events.pop().expect("something came");
+    assert!(events.is_empty(), "one answer comes at a time");
+    event
+}
+
+/// What comes next.
+pub(crate) fn some(line: &mut Line) -> farcall_base::Result<Vec<LineEvent>> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        line.work().unwrap();
-        let mut events = line.take_events();
-        if let Some(event) = events.pop() {
-            assert!(events.is_empty(), "one answer comes at a time");
-            return event;
+        line.work()?;
+        let events = line.take_events();
+        if !events.is_empty() {
+            return Ok(events);
         }
         assert!(Instant::now() < deadline, "no answer came");
         let mut watched: Vec<PollFd> = Vec::new();
@@ -181,7 +195,7 @@ fn next(line: &mut Line) -> LineEvent {
     }
 }
 
-fn ask(line: &mut Line, request: &Request) -> Reply {
+pub(crate) fn ask(line: &mut Line, request: &Request) -> Reply {
     let asked: ChannelId = line.ask(request).unwrap();
     match next(line) {
         LineEvent::Reply(channel, reply) if channel == asked => reply,
@@ -189,11 +203,11 @@ fn ask(line: &mut Line, request: &Request) -> Reply {
     }
 }
 
-fn int(value: usize) -> Argument {
+pub(crate) fn int(value: usize) -> Argument {
     Argument::Inline((value as i32).to_ne_bytes().to_vec())
 }
 
-fn double(value: f64) -> Argument {
+pub(crate) fn double(value: f64) -> Argument {
     Argument::Inline(value.to_ne_bytes().to_vec())
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use farcall_authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::Given;
+use farcall_link::hosts::host_of;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
@@ -129,6 +130,30 @@ impl transports::Transports for OfNode {
             return farcall_transport_tls::connect(host, port, secret.as_deref(), patience);
         }
         Err(undialed(address))
+    }
+
+    fn dials_as_user(&self) -> bool {
+        !server_files(&self.0).credentials.exists()
+    }
+
+    fn dial_led(
+        &self,
+        server: &str,
+        ports: &[String],
+        token: &RelayToken,
+        patience: Duration,
+    ) -> Result<Box<dyn ByteStream>> {
+        let own = server_files(&self.0).credentials;
+        farcall_transport_tls::connect_through(host_of(server), Some(&own), patience, || {
+            let mut reached = Err(undialed(server));
+            for port in ports {
+                reached = self.reach(port, Some(token), patience);
+                if reached.is_ok() {
+                    break;
+                }
+            }
+            reached.map(|socket| (socket, server.to_owned()))
+        })
     }
 
     fn pair(&self) -> Result<[Box<dyn ByteStream>; 2]> {

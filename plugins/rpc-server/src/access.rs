@@ -1,5 +1,7 @@
 //! Who may do what: the table `access` of the manifest. Pure.
 
+pub mod claims;
+
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};

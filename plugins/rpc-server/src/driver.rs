@@ -19,7 +19,7 @@ mod world;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use farcall_base::{ConnectionId, ExecutableId, Result};
+use farcall_base::{ConnectionId, DataId, ExecutableId, Result};
 use farcall_link::stream::Listener;
 use farcall_services::directory::{DirectoryHandle, ExecutableImage, Response};
 use farcall_services::fetcher::{Fetched, FetcherHandle};
@@ -101,6 +101,8 @@ pub enum Message {
     Metaserver(ToServer),
     /// An answer about transactions to a client.
     Transacted(ConnectionId, farcall_base::ChannelId, Result<farcall_wire::Reply>),
+    /// Data that was pulled for a client.
+    Pulled(ConnectionId, farcall_base::ChannelId, DataId, Result<transactions::Pulled>),
     /// The plugin that runs transactions says something.
     Transactions(transactions::ToServer),
     /// An array that a call names by URL.
@@ -177,6 +179,7 @@ impl Driver {
             standings: Standings::default(),
             results: ResultsFolder::default(),
         };
+        driver.server.know_access(&driver.options.access);
         driver.open_results();
         driver.wires.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.doors.listeners.iter().enumerate() {
@@ -285,6 +288,9 @@ impl Driver {
                 Message::Metaserver(said) => self.metaserver(said),
                 Message::Transacted(connection, channel, answer) => {
                     self.server.transacted(&mut self.world, connection, channel, answer);
+                }
+                Message::Pulled(connection, channel, data, outcome) => {
+                    self.pulled((connection, channel), data, outcome);
                 }
                 Message::Transactions(said) => self.transactor(said),
                 Message::Fetched(key, slot, outcome) => self.fetched(key, slot, outcome),

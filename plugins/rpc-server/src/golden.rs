@@ -227,6 +227,7 @@ impl Play {
                     rights,
                     certificate,
                     hosts: Default::default(),
+                    speaks: Default::default(),
                 };
                 let shares_memory = !rest.contains(&"lasting");
                 self.server.accepted(

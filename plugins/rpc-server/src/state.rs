@@ -45,7 +45,7 @@ pub(crate) use executables::FREE_BYTES;
 pub use executables::{Executable, Executables, InLine, Phase};
 pub use front::{
     Asked, Caller, EarlyFetch, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind,
-    PrincipalNumber,
+    PrincipalNumber, Speaks,
 };
 pub use kept::{
     Accepted, ClientKey, Content, Data, DataTable, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD,

@@ -16,7 +16,7 @@ use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{
     CALLBACKS, DATA, ENDED_CALLS, FrameHeader, Hello, OBJECTS, PLACEMENT, PUBLISHED_FILES,
-    PUBLISHED_PIECES, RELAY, RESOURCES, Role, STATUS, TRANSACTIONS, URLS,
+    PUBLISHED_PIECES, PULLS, RELAY, RESOURCES, Role, STATUS, TRANSACTIONS, URLS,
 };
 
 use crate::access::Rights;
@@ -61,7 +61,8 @@ impl Server {
         ]
         .into_iter()
         .chain(objects);
-        let transactions = self.state.front.transacting.is_served().then_some(TRANSACTIONS);
+        let is_served = self.state.front.transacting.is_served();
+        let transactions = is_served.then_some([TRANSACTIONS, PULLS]).into_iter().flatten();
         let features = features.chain(compression).chain(transactions);
         Hello {
             role: Role::Server,
@@ -225,6 +226,7 @@ impl Server {
         match executable {
             Some(executable) => self.load(executable),
             None => {
+                self.take_claim(surroundings, connection, hello)?;
                 self.settle_newcomer(connection)?;
                 self.begin_lasting(surroundings, connection, hello)
             }

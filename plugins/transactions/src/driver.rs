@@ -3,6 +3,7 @@
 
 mod connected;
 mod moving;
+mod pulling;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -14,13 +15,15 @@ use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
 use farcall_services::transactions::{self, TransactionsHandle};
 use farcall_services::transports::TransportsHandle;
-use farcall_wire::{DATA, PLACEMENT};
+use farcall_wire::{DATA, PLACEMENT, PULLS, RELAY, RelayTicket, TicketKey};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::rand::GetRandomFlags;
 
 use crate::options::Settings;
 use crate::state::{Action, HERE, LineNumber, QuestionNumber, State, Tag};
 use connected::{Connected, Due};
 use moving::Moving;
+use pulling::Pulling;
 
 /// Time to reach another server.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,7 +39,7 @@ pub enum Message {
     /// The server of the node passes something on.
     Said(transactions::Message),
     /// Another server was reached, or not.
-    Dialled(LineNumber, String, Result<Box<dyn ByteStream>>),
+    Dialled(LineNumber, Option<String>, Result<Box<dyn ByteStream>>),
     Stop,
 }
 
@@ -53,6 +56,7 @@ pub struct Driver {
     moving: Moving,
     /// Connections over which something is to be sent.
     touched: Vec<LineNumber>,
+    pulling: Pulling,
 }
 
 impl Driver {
@@ -64,16 +68,22 @@ impl Driver {
     ) -> Driver {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
         Driver {
-            services,
             sender,
             inbox,
             clock: SystemClock::new(),
             moving: Moving::new(settings.moved_bytes_max),
-            state: State::new(settings, processors),
+            pulling: Pulling::new(&settings),
+            state: State::new(
+                settings,
+                processors,
+                services.transports.dials_as_user(),
+                TicketKey(random()),
+            ),
             replies: BTreeMap::new(),
             last: 0,
             lines: BTreeMap::new(),
             touched: Vec::new(),
+            services,
         }
     }
 
@@ -124,6 +134,9 @@ impl Driver {
                 self.replies.insert(number, reply);
                 self.state.handle_asked(now, number, asker, request);
             }
+            transactions::Message::Pull { pull, reply } => {
+                self.pulling.start(self.services.transports.clone(), pull, reply);
+            }
             transactions::Message::Left { connection, may_return } => {
                 self.state.handle_left(now, connection, may_return);
             }
@@ -152,16 +165,16 @@ impl Driver {
         };
         match event {
             LineEvent::Open(features) => self.state.handle_connected(now, number, &features),
-            LineEvent::Reply(channel, reply) => {
-                if let Some(Due::Answer(tag)) = due(&mut self.lines, channel) {
-                    self.state.handle_reply(now, number, tag, reply);
-                }
-            }
+            LineEvent::Reply(channel, reply) => match due(&mut self.lines, channel) {
+                Some(Due::Answer(tag)) => self.state.handle_reply(now, number, tag, reply),
+                Some(Due::Pulled(moved)) => self.pull_ended(moved, reply),
+                _ => {}
+            },
             LineEvent::Ended(channel, result) => match due(&mut self.lines, channel) {
                 Some(Due::Answer(tag)) => self.state.handle_ended(now, number, tag, *result),
                 Some(Due::Fetched(moved)) => self.end_move(moved, *result, true),
                 Some(Due::Put(moved)) => self.end_move(moved, *result, false),
-                None => {}
+                Some(Due::Pulled(_)) | None => {}
             },
             LineEvent::Fetched(channel, fetched) => match due(&mut self.lines, channel) {
                 Some(Due::Answer(tag)) => {
@@ -169,7 +182,7 @@ impl Driver {
                     self.state.handle_number(now, number, tag, bytes);
                 }
                 Some(Due::Fetched(moved)) => self.fetched(moved, fetched),
-                Some(Due::Put(_)) | None => {}
+                Some(Due::Put(_) | Due::Pulled(_)) | None => {}
             },
         }
     }
@@ -216,7 +229,14 @@ impl Driver {
                 Some((number, HERE))
             }
             Action::Dial(number, addresses, principal) => {
-                self.dial(number, addresses, principal);
+                self.dial(number, principal, move |transports| dial_one(transports, &addresses));
+                None
+            }
+            Action::DialLed(number, name, ticket, principal) => {
+                self.dial(number, Some(principal), move |transports| {
+                    let RelayTicket { token, addresses } = ticket;
+                    transports.dial_led(&name, &addresses, &token, PATIENCE)
+                });
                 None
             }
             Action::Leave(number) => {
@@ -233,6 +253,7 @@ impl Driver {
                 self.moving.queue(number, moved);
                 None
             }
+            Action::Pull(number, moved, pull) => self.start_pull(number, moved, pull),
             Action::Ask(number, tag, request) => {
                 self.say(number, Due::Answer(tag), |line| line.ask(&request).map(Some))
             }
@@ -274,26 +295,21 @@ impl Driver {
     fn connect(&mut self, number: LineNumber, asked: (ConnectionId, ChannelId)) -> Result<()> {
         let [own, servers] = self.services.transports.pair()?;
         self.services.server.adopt(servers, asked)?;
-        self.lines.insert(number, Connected::new(Line::new(own, &[DATA, PLACEMENT])));
+        self.lines.insert(number, Connected::new(Line::new(own, &[DATA, PLACEMENT, PULLS, RELAY])));
         Ok(())
     }
 
     /// Reaches another server in a thread of its own: that may take as long as it likes.
-    fn dial(&mut self, number: LineNumber, addresses: Vec<String>, principal: String) {
+    fn dial(
+        &mut self,
+        number: LineNumber,
+        principal: Option<String>,
+        reach: impl FnOnce(&TransportsHandle) -> Result<Box<dyn ByteStream>> + Send + 'static,
+    ) {
         let transports = self.services.transports.clone();
         let dialled = move |stream| Message::Dialled(number, principal, stream);
         let started = self.sender.reply(dialled).and_then(|reply| {
-            let dial = move || {
-                let mut outcome =
-                    Err(Error::internal("reach a server", "it has no address that a node dials"));
-                for address in addresses {
-                    outcome = transports.dial(&address, PATIENCE);
-                    if outcome.is_ok() {
-                        break;
-                    }
-                }
-                reply.answer(outcome);
-            };
+            let dial = move || reply.answer(reach(&transports));
             let thread = std::thread::Builder::new().name("dial".to_owned()).spawn(dial);
             thread.map(drop).map_err(|error| Error::system("reach a server", error))
         });
@@ -305,12 +321,12 @@ impl Driver {
     fn dialled(
         &mut self,
         number: LineNumber,
-        principal: String,
+        principal: Option<String>,
         stream: Result<Box<dyn ByteStream>>,
     ) {
         match stream {
             Ok(stream) => {
-                let line = Line::speaking_for(stream, &[DATA], Some(principal));
+                let line = Line::speaking_for(stream, &[DATA, PULLS], principal);
                 self.lines.insert(number, Connected::new(line));
                 self.work(number);
             }
@@ -321,4 +337,30 @@ impl Driver {
     fn now(&self) -> Instant {
         self.clock.now()
     }
+}
+
+/// A server that is reached at one of several addresses.
+fn dial_one(transports: &TransportsHandle, addresses: &[String]) -> Result<Box<dyn ByteStream>> {
+    let mut outcome = Err(Error::internal("reach a server", "it has no address that a node dials"));
+    for address in addresses {
+        outcome = transports.dial(address, PATIENCE);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// What nobody can guess; without it no tickets are made that anybody could.
+fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => unreachable!("the system has random bytes: {error}"),
+        }
+    }
+    bytes
 }

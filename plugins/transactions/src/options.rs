@@ -15,6 +15,10 @@ pub struct Settings {
     pub attempts_max: u32,
     pub keep_ms_max: u64,
     pub moved_bytes_max: u64,
+    pub pulls_max: usize,
+    pub pulled_bytes_max: u64,
+    pub pull_ms: u64,
+    pub pull_stall_ms: u64,
     pub requests_max: usize,
 }
 
@@ -27,6 +31,10 @@ impl Default for Settings {
             attempts_max: 16,
             keep_ms_max: 604_800_000,
             moved_bytes_max: 1 << 30,
+            pulls_max: 64,
+            pulled_bytes_max: 4 << 30,
+            pull_ms: 600_000,
+            pull_stall_ms: 30_000,
             requests_max: 4096,
         }
     }

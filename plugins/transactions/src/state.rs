@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Instant, Result, TransactionId};
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
-use farcall_wire::{Open, Reply, Request};
+use farcall_wire::{Open, RelayTicket, Reply, Request, TicketKey};
 
 pub use entry::{Beginning, Entry, Owner, Phase};
 pub use ids::Ids;
 pub use running::{Delayed, Learned, Running, Wanted, kind_of};
-pub use servers::{HERE, Server, Servers, Standing};
+pub use servers::{HERE, Server, Servers, Standing, Way};
 
 use crate::options::Settings;
 
@@ -47,6 +47,8 @@ pub enum Tag {
     Servers,
     /// Where calls of a routine can run, by its index in the message.
     Place(u32),
+    /// The way to a server that the metaserver of this node leads to.
+    Way(ServerNumber),
     /// The promise of results.
     Promise,
     /// A call, and how often it was opened before.
@@ -70,6 +72,21 @@ pub struct Move {
     pub to: (ServerNumber, DataId),
     /// The call that puts it there.
     pub call: CallId,
+    /// The key of tickets for it there, if that server lets others pull.
+    pub key: Option<TicketKey>,
+}
+
+/// How one server pulls a value from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The key of tickets for it where it is.
+    pub key: TicketKey,
+    /// Who pulls, as the source knows it.
+    pub receiver: String,
+    /// Where the source is.
+    pub addresses: Vec<String>,
+    /// Bytes that it has at most.
+    pub bytes_max: u64,
 }
 
 /// What the driver is to do.
@@ -79,8 +96,10 @@ pub enum Action {
     Answer(QuestionNumber, Result<Reply>),
     /// Connect to the server of this node for the client that asked this.
     Connect(TransactionNumber, (ConnectionId, ChannelId)),
-    /// Connect to another server at one of these addresses, for this user.
-    Dial(LineNumber, Vec<String>, String),
+    /// Connect to another server at one of these addresses, for this user if one is named.
+    Dial(LineNumber, Vec<String>, Option<String>),
+    /// The same for one of this name over a relayed stream.
+    DialLed(LineNumber, String, RelayTicket, String),
     /// Ask a server over the connection of a transaction.
     Ask(LineNumber, Tag, Request),
     /// Open a call there.
@@ -89,6 +108,8 @@ pub enum Action {
     Fetch(LineNumber, Tag, DataId),
     /// Bring a value from one server of a transaction to another.
     Move(TransactionNumber, Move),
+    /// Have the server pull it that it is for.
+    Pull(TransactionNumber, Move, Pull),
     /// End a call there.
     Cancel(LineNumber, CallNumber, u32),
     /// Leave all servers of a transaction.
@@ -100,6 +121,10 @@ pub struct State {
     pub(crate) settings: Settings,
     /// Processors of this host.
     pub(crate) processors: u32,
+    /// Whether servers over TLS take this node for its user.
+    pub(crate) is_user: bool,
+    /// What keys of tickets are made of.
+    pub(crate) secret: TicketKey,
     entries: BTreeMap<TransactionNumber, Entry>,
     numbers: HashMap<TransactionId, TransactionNumber>,
     due: BTreeSet<(Instant, TransactionNumber)>,
@@ -109,10 +134,12 @@ pub struct State {
 
 impl State {
     /// There are none yet.
-    pub fn new(settings: Settings, processors: u32) -> State {
+    pub fn new(settings: Settings, processors: u32, is_user: bool, secret: TicketKey) -> State {
         State {
             settings,
             processors,
+            is_user,
+            secret,
             entries: BTreeMap::new(),
             numbers: HashMap::new(),
             due: BTreeSet::new(),

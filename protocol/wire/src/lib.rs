@@ -15,6 +15,7 @@ pub mod message;
 mod pilot;
 mod placement;
 mod plain;
+mod pulls;
 mod reader;
 mod relay;
 mod request;
@@ -53,6 +54,10 @@ pub use placement::{
 pub use plain::{
     OpenExtras, OpenHead, OpenWriter, decode_open, decode_result, decode_result_into, encode_open,
     encode_result,
+};
+pub use pulls::{
+    OWN_USER, PULL_ADDRESSES_MAX, PULLS, PullRequest, SHARED_RESULTS, TICKET, TICKET_KEY, Ticket,
+    TicketKey,
 };
 pub use reader::{FrameReader, Step};
 pub use relay::{DIAL_BACK_MAX, RELAY, RELAY_HEAD_BYTES, RELAY_PREFACE, RelayTicket, RelayToken};

@@ -11,6 +11,7 @@ use crate::message::Failure;
 use crate::placement::{
     CallOutcome, PlaceAnswer, PlaceQuestion, ReportAnswer, ServerReport, ServerState, StateQuestion,
 };
+use crate::pulls::PullRequest;
 use crate::relay::{RelayTicket, RelayToken};
 use crate::resources::AskedResources;
 use crate::status::Status;
@@ -102,6 +103,10 @@ pub enum Request {
     /// To the same: these will never be there. Answer: [`Reply::Done`].
     #[n(22)]
     Break(#[cbor(n(0), with = "list")] Vec<DataId>, #[n(1)] Failure),
+    /// Servers that named [`crate::PULLS`] only: pull this from another server. Answer:
+    /// [`Reply::Done`] when it is here.
+    #[n(23)]
+    Pull(#[n(0)] Box<PullRequest>),
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).

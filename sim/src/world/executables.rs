@@ -123,7 +123,7 @@ impl World {
             Action::Results(_) | Action::Readmit => {
                 panic!("clients of this world have nothing kept")
             }
-            Action::Transact { .. } | Action::TellTransactions(_) => {
+            Action::Transact { .. } | Action::TellTransactions(_) | Action::Pull { .. } => {
                 panic!("clients of this world begin no transactions")
             }
             Action::List { .. }

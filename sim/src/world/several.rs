@@ -155,7 +155,13 @@ impl World {
             Host::Server(slot) => self.several.name(slot),
         };
         let rights = Rights::all("inherited");
-        let caller = Caller { address, rights, certificate: None, hosts: Default::default() };
+        let caller = Caller {
+            address,
+            rights,
+            certificate: None,
+            hosts: Default::default(),
+            speaks: Default::default(),
+        };
         let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
         node.server.accepted(connection, newcomer, now);
         if self.has_several() {

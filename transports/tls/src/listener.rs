@@ -168,7 +168,7 @@ impl Listener {
         for _ in 0..ACCEPTS_MAX {
             let Some((socket, _)) = &self.port else { return Ok(()) };
             match socket.accept() {
-                Ok((socket, peer)) => self.begin(socket.into(), peer, Opening::Unknown),
+                Ok((socket, peer)) => self.begin(socket.into(), peer, None),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if vanished(&error) => {}
                 Err(error) => return Err(error),
@@ -177,7 +177,7 @@ impl Listener {
         Ok(())
     }
 
-    fn begin(&mut self, socket: OwnedFd, peer: SocketAddr, opening: Opening) {
+    fn begin(&mut self, socket: OwnedFd, peer: SocketAddr, led_by: Option<Box<str>>) {
         let engine = self.revocations.config().and_then(|config| {
             UnbufferedServerConnection::new(config)
                 .map_err(|error| Error::internal("secure the connection", error.to_string()))
@@ -196,8 +196,8 @@ impl Listener {
         self.next += 1;
         let until = Instant::now() + self.limits.handshake_max;
         let handshake = Box::new(Handshake::new(engine));
-        let is_relayed = matches!(opening, Opening::Tls);
-        let pending = PendingHandshake { socket, peer, until, opening, is_relayed, handshake };
+        let opening = if led_by.is_some() { Opening::Tls } else { Opening::Unknown };
+        let pending = PendingHandshake { socket, peer, until, opening, led_by, handshake };
         if let Some(evicted) = self.pending.begin(number, pending) {
             self.refuse(crowded(self.limits.handshakes_max), evicted.peer);
         }
@@ -256,7 +256,7 @@ impl Listener {
     }
 
     fn hand_over(&mut self, stranger: PendingHandshake) {
-        let PendingHandshake { socket, peer, handshake, is_relayed, .. } = stranger;
+        let PendingHandshake { socket, peer, handshake, led_by, .. } = stranger;
         let _ = epoll::delete(&self.poller, &socket);
         let shown = handshake.engine().peer_certificates().and_then(|chain| chain.first());
         let no_certificate = || {
@@ -267,14 +267,11 @@ impl Listener {
             Ok((proof, certificate)) => {
                 self.pending.completed(peer, Instant::now());
                 let guard = Guard::new(self.revocations.clone(), certificate);
-                let way = if is_relayed { " (relayed)" } else { "" };
+                let way = if led_by.is_some() { " (relayed)" } else { "" };
                 let peer = Peer { address: format!("{peer}{way}"), proof };
-                self.known.push_back(Box::new(TlsByteStream::new(
-                    handshake.into_records(),
-                    socket,
-                    peer,
-                    Some(guard),
-                )));
+                let records = handshake.into_records();
+                let stream = TlsByteStream::new(records, socket, peer, Some(guard));
+                self.known.push_back(Box::new(stream.led_by(led_by)));
             }
             Err(error) => self.refuse(error, peer),
         }
@@ -409,10 +406,10 @@ impl stream::Listener for Listener {
         true
     }
 
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<()> {
+    fn adopt(&mut self, socket: OwnedFd, host: &str) -> io::Result<()> {
         let peer = rustix::net::getpeername(&socket)?;
         let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-        self.begin(socket, peer.ok_or(io::ErrorKind::Unsupported)?, Opening::Tls);
+        self.begin(socket, peer.ok_or(io::ErrorKind::Unsupported)?, Some(host.into()));
         Ok(())
     }
 

@@ -29,8 +29,8 @@ pub struct PendingHandshake {
     pub peer: SocketAddr,
     pub until: Instant,
     pub opening: Opening,
-    /// A metaserver led it here.
-    pub is_relayed: bool,
+    /// The host of the metaserver that led it here, if one did.
+    pub led_by: Option<Box<str>>,
     pub handshake: Box<Handshake<UnbufferedServerConnection>>,
 }
 

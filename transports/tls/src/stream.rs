@@ -24,6 +24,8 @@ pub struct TlsByteStream<E: Engine> {
     peer: Peer,
     /// Whether the peer's certificate still holds; on the server's side.
     guard: Option<Guard>,
+    /// The host that was dialled for it, where a metaserver led the other end here.
+    led_by: Option<Box<str>>,
     /// Bytes that were encrypted and are not reported as sent, because their records have not all
     /// left.
     encrypted: usize,
@@ -32,7 +34,13 @@ pub struct TlsByteStream<E: Engine> {
 impl<E: Engine> TlsByteStream<E> {
     /// A stream over a handshake that is done.
     pub fn new(records: Records<E>, socket: OwnedFd, peer: Peer, guard: Option<Guard>) -> Self {
-        TlsByteStream { records, socket, peer, guard, encrypted: 0 }
+        TlsByteStream { records, socket, peer, guard, led_by: None, encrypted: 0 }
+    }
+
+    /// The same, where this end dialled a host for a client that is led here.
+    pub fn led_by(mut self, host: Option<Box<str>>) -> Self {
+        self.led_by = host;
+        self
     }
 
     fn receive_into(&mut self, room: &mut Room<'_, '_>) -> io::Result<()> {
@@ -244,6 +252,10 @@ impl<E: Engine> ByteStream for TlsByteStream<E> {
 
     fn certificate(&self) -> Option<String> {
         self.guard.as_ref().map(Guard::certificate)
+    }
+
+    fn led_by(&self) -> Option<&str> {
+        self.led_by.as_deref()
     }
 
     fn passes_descriptors(&self) -> bool {

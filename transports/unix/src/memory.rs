@@ -142,6 +142,14 @@ impl MemorySource for SharedMemory {
         self.adopt_for(descriptor, bytes, Use::Reading)
     }
 
+    fn adopt_shared(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
+        lock(&self.pool).reserve_adopted(bytes as u64)?;
+        let mapping = Mapping::adopt_shared(descriptor, bytes, self.obituaries.clone())
+            .inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
+        let home = Home::Peer(Arc::downgrade(&self.pool));
+        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+
     fn check(&self, descriptor: OwnedFd, bytes: usize) -> Result<OwnedFd> {
         lock(&self.pool).reserve_adopted(bytes as u64)?;
         let checked = Mapping::inspect(descriptor, bytes, Use::Writing);

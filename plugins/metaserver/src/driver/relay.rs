@@ -106,7 +106,7 @@ impl Driver {
             // The metaserver waits for a time, and tells its client that nobody came.
             let _ = self.dial_stream(move || {
                 if let Ok(socket) = transports.reach(&address, Some(&token), patience) {
-                    server.adopt(socket);
+                    server.adopt(socket, farcall_link::hosts::host_of(&address).to_owned());
                 }
             });
         }

@@ -232,8 +232,20 @@ impl State {
             Some(_) if in_jobs => {
                 "runs in jobs: the wait is the median of the last ones".to_owned()
             }
+            _ if self.takes_no_transactions(known) => {
+                "takes no transactions of this server: it has not joined it".to_owned()
+            }
             _ => String::new(),
         }
+    }
+
+    /// Whether a member did not join, and so does not believe this server in whose name it calls. A
+    /// server that listens to no other host dials its members as its user.
+    fn takes_no_transactions(&self, known: &KnownServer) -> bool {
+        let own = self.own.report.iter().flat_map(|own| &own.addresses);
+        let is_shared = own.into_iter().any(|address| address.starts_with("tls://"));
+        let is_listed = matches!(known.source, Source::Link(_));
+        is_shared && is_listed && known.report.name.starts_with("tls://")
     }
 
     /// Why a server cannot be chosen.

@@ -12,7 +12,7 @@ use super::journal::Life;
 use super::{ACCEPT_BUDGET, ACCEPT_REST, Driver};
 use crate::LogLevel;
 use crate::access::{self, Principal};
-use crate::state::{Caller, Nest, Newcomer};
+use crate::state::{Caller, Nest, Newcomer, Speaks};
 use crate::step::Surroundings;
 
 /// Where clients come in.
@@ -74,13 +74,17 @@ impl Driver {
         let own = (self.transports.own_uid)();
         let mut owns_server = true;
         let mut hosts = CertifiedHosts::default();
+        let mut speaks = Speaks::ForItself;
         let (token, stranger, name) = match peer.proof {
             // A routine's process that got this far has the server's user and none of its rights.
             Proof::User { uid, pid } if uid == own && self.was_started_here(pid) => {
                 owns_server = false;
                 (None, None, access::STARTED_HERE.to_owned())
             }
-            Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
+            Proof::User { uid, .. } if uid == own || uid == 0 => {
+                speaks = Speaks::MayClaim;
+                (None, None, format!("uid {uid}"))
+            }
             Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
             Proof::Certificate { name } => {
                 owns_server = false;
@@ -88,6 +92,10 @@ impl Driver {
             }
             Proof::Server { name, hosts: named } => {
                 owns_server = false;
+                // This server dialled that host to join it, and the certificate is that host's.
+                if stream.led_by().is_some_and(|host| named.name(host)) {
+                    speaks = Speaks::MayClaim;
+                }
                 hosts = named;
                 (None, None, name)
             }
@@ -102,7 +110,7 @@ impl Driver {
         self.tell_of(connection, "opened", &name, Some(&peer.address));
         self.world.set_principal(connection, name);
         let now = self.world.now();
-        let caller = Caller { address: peer.address, rights, certificate, hosts };
+        let caller = Caller { address: peer.address, rights, certificate, hosts, speaks };
         let newcomer =
             Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
         self.server.accepted(connection, newcomer, now);

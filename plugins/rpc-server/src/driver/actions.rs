@@ -33,6 +33,7 @@ impl Driver {
             Action::Place { connection, channel, asker, request } => {
                 self.ask_metaserver(connection, channel, asker, request)
             }
+            Action::Pull { connection, channel, pull } => self.pull((connection, channel), pull),
             Action::Transact { asker, request } => self.ask_transactor(asker, request),
             Action::TellTransactions(news) => self.tell_transactor(news),
             Action::Readmit => self.ask_to_readmit(),

@@ -65,7 +65,7 @@ impl Driver {
         match said {
             ToServer::Serve(port) => self.services.metaserver.port = Some(port),
             ToServer::Placed(routines) => self.server.set_placed(routines),
-            ToServer::Adopt(socket) => self.adopt(socket),
+            ToServer::Adopt(socket, host) => self.adopt(socket, &host),
             ToServer::Warn { address, message } => self.journal.life(LogLevel::Warn, || Life {
                 peer: Some(address),
                 outcome: "failed",
@@ -85,12 +85,12 @@ impl Driver {
         drop(port.try_send(placement::Message::Relayed(relayed)));
     }
 
-    /// A client was led here.
-    fn adopt(&mut self, socket: OwnedFd) {
+    /// A client was led here by the metaserver on this host, or it is that metaserver.
+    fn adopt(&mut self, socket: OwnedFd, host: &str) {
         let adopting = self.doors.listeners.iter_mut().position(|listener| listener.adopts());
         let Some(index) = adopting else { return };
         // One that is gone already.
-        let _ = self.doors.listeners[index].adopt(socket);
+        let _ = self.doors.listeners[index].adopt(socket, host);
     }
 
     /// Hands a client's question to the metaserver.

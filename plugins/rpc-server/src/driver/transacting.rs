@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind};
+use farcall_base::{ChannelId, ConnectionId, DataId, Error, ErrorKind, Result};
 use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{Port, Refusal};
-use farcall_services::transactions::{Asker, Message as ToPlugin, ToServer};
-use farcall_wire::TransactionRequest;
+use farcall_services::transactions::{Asker, Elements, Message as ToPlugin, Pulled, ToServer};
+use farcall_wire::{PullRequest, TransactionRequest};
 
 use super::{Driver, Message};
 use crate::step::Surroundings;
@@ -75,6 +75,47 @@ impl Driver {
         if let Err(error) = sent {
             self.server.transacted(&mut self.world, asked.0, asked.1, Err(error));
         }
+    }
+
+    /// Has the plugin pull data.
+    pub(super) fn pull(&mut self, asked: (ConnectionId, ChannelId), pull: Box<PullRequest>) {
+        let id = pull.data;
+        let none = || Error::new(ErrorKind::Unavailable, "pull data", "this server pulls none");
+        let port = self.services.transactor.port.as_ref().ok_or_else(none);
+        let reply = self.sender.reply(move |answer| Message::Pulled(asked.0, asked.1, id, answer));
+        let sent = port.and_then(|port| {
+            let reply = reply?;
+            port.try_send(ToPlugin::Pull { pull, reply }).map_err(|refused| {
+                if let ToPlugin::Pull { reply, .. } = refused.message {
+                    // Its sender is told here, and not a second time.
+                    reply.withdraw();
+                }
+                refused.refusal.error("pull data")
+            })
+        });
+        if let Err(error) = sent {
+            self.server.pulled(&mut self.world, asked, id, Err(error));
+        }
+    }
+
+    /// Data was pulled, or could not be: its memory is this server's from here on.
+    pub(super) fn pulled(
+        &mut self,
+        asked: (ConnectionId, ChannelId),
+        id: DataId,
+        outcome: Result<Pulled>,
+    ) {
+        let here = outcome.and_then(|mut pulled| {
+            let none = Elements::Inline(Vec::new());
+            match std::mem::replace(&mut pulled.elements, none) {
+                Elements::Memory(descriptor, size) => {
+                    let principal = self.server.principal_of_data(&id).unwrap_or_default();
+                    Ok((pulled, Some(self.world.adopt_shared(&principal, descriptor, size)?)))
+                }
+                elements => Ok((Pulled { elements, ..pulled }, None)),
+            }
+        });
+        self.server.pulled(&mut self.world, asked, id, here);
     }
 
     /// The plugin is to know this.

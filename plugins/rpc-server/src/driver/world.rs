@@ -193,6 +193,10 @@ impl Surroundings for World {
         u64::try_from(since.as_micros()).ok()
     }
 
+    fn speaks_for(&mut self, connection: ConnectionId, principal: &str) {
+        self.set_principal(connection, principal.to_owned());
+    }
+
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
         let source = self.source(client).clone();
         self.allocate_from(&*source, bytes)
@@ -343,6 +347,18 @@ impl World {
         let identity = region.identity();
         let bytes = region.bytes() as u64;
         Ok((self.transfers.keep(region), identity, bytes))
+    }
+
+    /// The memory of a value that another server has sealed.
+    pub fn adopt_shared(
+        &mut self,
+        principal: &str,
+        descriptor: OwnedFd,
+        bytes: u64,
+    ) -> Result<ValueMemory> {
+        self.check_room_for(bytes)?;
+        let region = self.source_of(principal).adopt_shared(descriptor, address(bytes)?)?;
+        Ok(self.keep_value(region))
     }
 
     fn keep_value(&mut self, region: Arc<dyn Region>) -> ValueMemory {

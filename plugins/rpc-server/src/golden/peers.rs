@@ -261,7 +261,7 @@ impl Peers {
                 self.questions.push_back((connection, channel));
                 super::placing::asked(&asker, &request)
             }
-            Action::Transact { .. } | Action::TellTransactions(_) => {
+            Action::Transact { .. } | Action::TellTransactions(_) | Action::Pull { .. } => {
                 super::transactions::acted(&mut self.questions, &action)
             }
             Action::Fetch { key, slot, wanted } => {

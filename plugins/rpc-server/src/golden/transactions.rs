@@ -64,6 +64,7 @@ fn told(news: &Message) -> String {
         }
         Message::Back { connection, .. } => format!("its client is back on {connection}"),
         Message::Asked { .. } => "asked".to_owned(),
+        Message::Pull { pull, .. } => format!("pull {}", pull.data),
     }
 }
 

@@ -8,7 +8,7 @@ use farcall_services::directory::{ExecutableImage, Reach, Visible};
 use farcall_services::fetcher::Wanted;
 use farcall_services::placement::{self, Asker};
 use farcall_services::transactions;
-use farcall_wire::{Order, StateQuestion, TransactionRequest};
+use farcall_wire::{Order, PullRequest, StateQuestion, TransactionRequest};
 
 use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};
 use crate::Orderer;
@@ -62,6 +62,15 @@ pub enum Action {
         asker: transactions::Asker,
         /// What.
         request: TransactionRequest,
+    },
+    /// Have the plugin that runs transactions here pull data; tell [`crate::step::Server::pulled`].
+    Pull {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// What.
+        pull: Box<PullRequest>,
     },
     /// Tell the plugin that runs transactions here.
     TellTransactions(transactions::Message),

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use farcall_base::{ChannelId, ConnectionId, Crowd, Instant};
 
 use super::Nest;
+use crate::access::Entry;
 use asking::Asking;
 pub use large::{Large, LargeQuestions};
-pub use peer::{Caller, Newcomer, Peer, PeerKind};
+pub use peer::{Caller, Newcomer, Peer, PeerKind, Speaks};
 pub use transacting::{EarlyFetch, Transacting};
 use under_way::UnderWay;
 pub use under_way::{Asked, PrincipalNumber};
@@ -55,6 +56,8 @@ pub struct Front {
     nest: Option<Nest>,
     /// Clients that have transactions run.
     pub(crate) transacting: Transacting,
+    /// Who may do what.
+    pub(crate) access: Vec<Entry>,
 }
 
 impl Front {
@@ -75,6 +78,7 @@ impl Front {
             orders: BTreeMap::new(),
             nest: None,
             transacting: Transacting::default(),
+            access: Vec::new(),
         }
     }
 
@@ -132,6 +136,17 @@ impl Front {
             peer.number = Some(self.under_way.join(rights.principal(), percent));
         }
         self.peers.insert(connection, peer);
+    }
+
+    /// A peer that has asked for nothing yet speaks for somebody else from now on.
+    pub(crate) fn speak_for(&mut self, connection: ConnectionId, caller: Caller) {
+        let Some(peer) = self.peers.get_mut(&connection) else { return };
+        if let Some(number) = peer.number.take() {
+            self.under_way.leave(connection, number, &peer.asked);
+            let principal = caller.rights.principal();
+            peer.number = Some(self.under_way.join(principal, UNDER_WAY_SHARE_PERCENT));
+        }
+        peer.caller = Arc::new(caller);
     }
 
     /// Takes a peer out of the tables.

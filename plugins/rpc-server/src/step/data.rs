@@ -4,4 +4,5 @@
 pub(super) mod ask;
 pub(super) mod make;
 pub(super) mod promise;
+pub(super) mod pull;
 pub(super) mod take;

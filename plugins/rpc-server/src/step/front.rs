@@ -2,6 +2,7 @@
 
 pub(super) mod administer;
 pub(super) mod audit;
+pub(super) mod claims;
 pub(super) mod client;
 pub(super) mod directory;
 pub(super) mod large;

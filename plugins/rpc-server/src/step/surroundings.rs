@@ -18,6 +18,9 @@ pub trait Surroundings {
         None
     }
 
+    /// A connection speaks for this principal from now on: its memory is his.
+    fn speaks_for(&mut self, _connection: ConnectionId, _principal: &str) {}
+
     /// Memory for a client's call: its name, its identity and its size.
     ///
     /// # Errors

@@ -18,6 +18,8 @@ pub enum Due {
     Fetched(MoveNumber),
     /// The word that it was put there.
     Put(MoveNumber),
+    /// The word that its server has pulled it.
+    Pulled(MoveNumber),
 }
 
 /// A connection.
@@ -58,7 +60,7 @@ impl Connected {
     /// Moves that it takes part in.
     pub fn moves(&self) -> impl Iterator<Item = MoveNumber> {
         self.due.values().filter_map(|due| match due {
-            Due::Fetched(moved) | Due::Put(moved) => Some(*moved),
+            Due::Fetched(moved) | Due::Put(moved) | Due::Pulled(moved) => Some(*moved),
             Due::Answer(_) => None,
         })
     }

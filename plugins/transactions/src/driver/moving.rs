@@ -1,18 +1,23 @@
 //! Values on their way from one server to another, through the memory of this process.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind};
 use farcall_link::line::FetchedData;
-use farcall_wire::{CallResult, Failure};
+use farcall_wire::{CallResult, Failure, PullRequest, Reply, Request, TicketKey};
 
 use super::Driver;
 use super::connected::{Connected, Due};
-use crate::state::{LineNumber, Move, TransactionNumber};
+use crate::state::{LineNumber, Move, Pull, TransactionNumber};
 use crate::step::MoveFailure;
 
 /// Values that are on their way at a time.
 const FETCHES_MAX: usize = 256;
+
+/// How long a ticket is good, beside what the clocks of two servers differ: its value may be made for
+/// a while yet, but a ticket is shown before.
+const TICKET_FOR_US: u64 = 600_000_000;
 
 /// A move, as the driver numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +34,8 @@ struct OnItsWay {
 pub struct Moving {
     queue: VecDeque<(TransactionNumber, Move)>,
     moves: BTreeMap<MoveNumber, OnItsWay>,
+    /// Those that servers pull: nothing of them lies here.
+    pulls: BTreeMap<MoveNumber, OnItsWay>,
     last: u64,
     bytes: u64,
     bytes_max: u64,
@@ -37,7 +44,10 @@ pub struct Moving {
 impl Moving {
     /// There are none, and together they may take so many bytes.
     pub fn new(bytes_max: u64) -> Moving {
-        Moving { queue: VecDeque::new(), moves: BTreeMap::new(), last: 0, bytes: 0, bytes_max }
+        let queue = VecDeque::new();
+        let moves = BTreeMap::new();
+        let pulls = BTreeMap::new();
+        Moving { queue, moves, pulls, last: 0, bytes: 0, bytes_max }
     }
 
     /// A value is to be moved.
@@ -48,6 +58,7 @@ impl Moving {
     /// A transaction has ended, with all that is on its way for it.
     pub fn forget(&mut self, transaction: TransactionNumber) {
         self.queue.retain(|(of, _)| *of != transaction);
+        self.pulls.retain(|_, one| one.transaction != transaction);
         let mine = self.moves.iter().filter(|(_, one)| one.transaction == transaction);
         for number in mine.map(|(number, _)| *number).collect::<Vec<_>>() {
             self.take(number);
@@ -55,6 +66,9 @@ impl Moving {
     }
 
     fn take(&mut self, number: MoveNumber) -> Option<OnItsWay> {
+        if let Some(pulled) = self.pulls.remove(&number) {
+            return Some(pulled);
+        }
         let one = self.moves.remove(&number)?;
         self.bytes -= one.bytes;
         Some(one)
@@ -89,15 +103,56 @@ impl Driver {
         self.moving.bytes += fetched.bytes;
         let (to, id) = one.moved.to;
         let line = (one.transaction, to);
-        let call = one.moved.call;
+        let put = (one.moved.call, id);
+        let key = one.moved.key;
         if !self.lines.contains_key(&line) {
             let why = MoveFailure::Target(gone(&lost()));
             return self.finish_move(number, Err(why));
         }
         // What came over that connection is not looked at in here: events of this one are left to
         // handle, and a channel that one of them is about could be taken by another call meanwhile.
-        let said = self.say(line, Due::Put(number), |line| line.put(call, id, &fetched).map(Some));
+        let said = self
+            .say(line, Due::Put(number), |line| line.put(put, &fetched, key.as_ref()).map(Some));
         self.touched.extend(said);
+    }
+
+    /// A value is to be pulled by the server that it is for: the connection over which that is told.
+    pub(super) fn start_pull(
+        &mut self,
+        transaction: TransactionNumber,
+        moved: Move,
+        pull: Pull,
+    ) -> Option<LineNumber> {
+        let (to, data) = moved.to;
+        let (_, source) = moved.from;
+        let line = (transaction, to);
+        if !self.lines.contains_key(&line) {
+            let why = MoveFailure::Target(gone(&lost()));
+            self.state.handle_moved(self.now(), transaction, &moved, Err(why));
+            return None;
+        }
+        let ticket = pull.key.ticket(source, &pull.receiver, clock_us() + TICKET_FOR_US);
+        let Pull { addresses, bytes_max, .. } = pull;
+        let key = moved.key.map(|TicketKey(key)| key);
+        let asked = PullRequest { data, source, addresses, ticket, bytes_max, key };
+        self.moving.last += 1;
+        let number = MoveNumber(self.moving.last);
+        self.moving.pulls.insert(number, OnItsWay { transaction, moved, bytes: 0 });
+        let request = Request::Pull(Box::new(asked));
+        self.say(line, Due::Pulled(number), |line| line.ask(&request).map(Some))
+    }
+
+    /// A server has pulled a value, or could not: then it passes through here.
+    pub(super) fn pull_ended(&mut self, number: MoveNumber, reply: Reply) {
+        let failure = match reply {
+            Reply::Done => return self.finish_move(number, Ok(())),
+            Reply::Failed(failure) => failure,
+            _ => gone(&Error::new(ErrorKind::Protocol, "pull a value", "another answer came")),
+        };
+        if let Some(one) = self.moving.take(number) {
+            self.state.handle_not_pulled(one.transaction, &one.moved, &failure);
+            self.moving.queue(one.transaction, one.moved);
+        }
     }
 
     /// A server said how its part of a move ended.
@@ -126,6 +181,12 @@ impl Driver {
 
 fn gone(error: &Error) -> Failure {
     Failure::from(error)
+}
+
+/// Microseconds since 1970.
+fn clock_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX / 2)
 }
 
 fn lost() -> Error {

@@ -215,6 +215,9 @@ impl Running {
         let name = routine.name.clone();
         let mut open = Open::new(self.ids.call(call, attempt), name, routine.contract, arguments);
         open.wanted = Some(wanted.collect());
+        let makes_data = open.wanted.iter().flatten().any(|one| matches!(one, Argument::Data(_)));
+        let key = self.servers.key_at(server).filter(|_| makes_data);
+        open.attributes = key.map(|key| vec![key.attribute()]);
         Some(Box::new(open))
     }
 
@@ -254,13 +257,14 @@ impl Running {
         self.moves.count += 1;
         let call = self.ids.move_call(data, self.moves.count);
         let from = (from, self.place(data, from));
+        let key = self.servers.key_at(to);
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = true;
             self.places.insert((data, to), wanted.id);
-            return (Move { data, from, to: (to, wanted.id), call }, None);
+            return (Move { data, from, to: (to, wanted.id), call, key }, None);
         }
         if self.naming.promised.insert((data, to), Some(from.0)).is_some() {
-            return (Move { data, from, to: (to, self.place(data, to)), call }, None);
+            return (Move { data, from, to: (to, self.place(data, to)), call, key }, None);
         }
         let id = self.ids.moved(data, self.moves.count);
         self.places.insert((data, to), id);
@@ -268,7 +272,7 @@ impl Running {
             Origin::Input(input) => self.plan.message().inputs[input as usize].kind.clone(),
             Origin::Result(..) => self.kind(data).map(|kind| kind.to_string()).unwrap_or_default(),
         };
-        (Move { data, from, to: (to, id), call }, Some(Promise { data: id, kind }))
+        (Move { data, from, to: (to, id), call, key }, Some(Promise { data: id, kind }))
     }
 
     /// A value has come to a server.

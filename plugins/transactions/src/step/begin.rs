@@ -12,9 +12,10 @@ use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
 use farcall_services::transactions::Asker;
 use farcall_wire::{
-    DATA, DATA_SHOWN_MAX, DataState, DataStatus, Promise, Reply, Request, TransactionBegin,
+    DATA, DATA_SHOWN_MAX, DataState, DataStatus, PULLS, Promise, Reply, Request, TransactionBegin,
 };
 
+use super::place::Whose;
 use crate::state::{
     Action, Beginning, Entry, HERE, LineNumber, Owner, Phase, QuestionNumber, Running, Servers,
     Standing, State, Tag, TransactionNumber, kind_of,
@@ -52,7 +53,8 @@ impl State {
             question,
             interfaces: vec![None; message.routines.len()],
             inputs: BTreeMap::new(),
-            servers: Servers::here(self.processors, message.routines.len()),
+            servers: Servers::here(self.processors, message.routines.len())
+                .with_key(self.secret.derived(&begin.id.0)),
             placed: BTreeSet::new(),
             has_dialled: false,
             unanswered: 0,
@@ -134,6 +136,9 @@ impl State {
             let error = Error::new(ErrorKind::Version, "run a transaction", "it keeps no data");
             return self.handle_lost(now, line, &error);
         }
+        if let Some(known) = self.servers_of(number).and_then(|all| all.get_mut(server)) {
+            known.pulls = features.iter().any(|feature| feature == PULLS);
+        }
         if server != HERE {
             return self.ask_other(now, line);
         }
@@ -160,11 +165,16 @@ impl State {
         if server != HERE {
             return self.other_answered(now, line, tag, reply);
         }
+        if let Tag::Way(server) = tag {
+            return self.led(now, (number, server), reply);
+        }
+        let is_user = self.is_user;
         let Some(entry) = self.entry_mut(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
         let taken = match (tag, reply) {
             (Tag::Servers | Tag::Place(_), reply) => {
-                beginning.told_of_servers(tag, reply);
+                let whose = Whose { principal: &entry.principal, is_user };
+                beginning.told_of_servers(tag, reply, &whose);
                 Ok(())
             }
             (_, Reply::Failed(failure)) => Err(failure.into()),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Error, ErrorKind, Instant};
-use farcall_graph::{CallNumber, DataNumber, Place, ServerNumber};
+use farcall_graph::{CallNumber, DataNumber, Origin, Place, ServerNumber};
 use farcall_wire::{Failure, Request};
 
 use crate::state::{Action, HERE, Move, Running, State, Tag, TransactionNumber};
@@ -27,6 +27,26 @@ impl State {
             Err(failure) => running.not_moved(now, number, moved, &failure, out),
         }
         self.pump(now, number);
+    }
+}
+
+impl State {
+    /// A server could not pull a value: it passes through this node, and so do others between the two
+    /// where they do not reach each other.
+    pub fn handle_not_pulled(
+        &mut self,
+        number: TransactionNumber,
+        moved: &Move,
+        failure: &Failure,
+    ) {
+        use ErrorKind::{ConnectionLost, InvalidArgument, PermissionDenied, TimedOut, Unreachable};
+        let apart =
+            [Unreachable, TimedOut, ConnectionLost, PermissionDenied, InvalidArgument].map(Some);
+        if apart.contains(&ErrorKind::from_code(failure.kind))
+            && let Some(running) = self.entry_mut(number).and_then(|entry| entry.running_mut())
+        {
+            running.servers.keep_apart(moved.from.0, moved.to.0);
+        }
     }
 }
 
@@ -73,7 +93,21 @@ impl Running {
             Some(maker) if !self.is_at(data, from) => {
                 self.moves.waiting.entry(maker).or_default().push(moved);
             }
-            _ => out.push_back(Action::Move(number, moved)),
+            _ => self.set_out(number, moved, out),
+        }
+    }
+
+    /// A value goes on its way: its server pulls it where it can, and otherwise it passes through this
+    /// node.
+    fn set_out(&mut self, number: TransactionNumber, moved: Move, out: &mut VecDeque<Action>) {
+        let (from, _) = moved.from;
+        let (to, _) = moved.to;
+        // What the client put here has no key.
+        let is_given = matches!(self.plan.origin(moved.data), Origin::Input(_)) && from == HERE;
+        let bytes = self.transaction.graph().value(moved.data).bytes;
+        match self.servers.pull(from, to, bytes).filter(|_| !is_given) {
+            Some(pull) => out.push_back(Action::Pull(number, moved, pull)),
+            None => out.push_back(Action::Move(number, moved)),
         }
     }
 
@@ -91,7 +125,7 @@ impl Running {
             let (from, _) = moved.from;
             if self.is_at(moved.data, from) {
                 moved.from = (from, self.place(moved.data, from));
-                out.push_back(Action::Move(number, moved));
+                self.set_out(number, moved, out);
             } else if self.transaction.is_open_on(call, from) {
                 self.moves.waiting.entry(call).or_default().push(moved);
             } else {

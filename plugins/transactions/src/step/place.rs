@@ -11,15 +11,20 @@ use farcall_wire::{PlaceQuestion, PlacedServer, Reply, Request, ServerPresence, 
 use super::begin::interface_of;
 use crate::state::{
     Action, Beginning, HERE, LineNumber, Phase, Server, Servers, Standing, State, Tag,
-    TransactionNumber,
+    TransactionNumber, Way,
 };
+
+/// Servers of which a refusal says why they were not reached.
+const TROUBLES_SHOWN_MAX: usize = 4;
+/// The principal of what a server has started: no other server knows it.
+const STARTED_HERE: &str = "routine";
 
 impl Beginning {
     /// The server of this node told of others. One that places no calls has none.
-    pub(super) fn told_of_servers(&mut self, tag: Tag, reply: Reply) {
+    pub(super) fn told_of_servers(&mut self, tag: Tag, reply: Reply, whose: &Whose<'_>) {
         match (tag, reply) {
             (Tag::Servers, Reply::Servers(list)) => {
-                list.into_iter().for_each(|state| self.servers.know(state));
+                list.into_iter().for_each(|state| self.servers.know(state, whose));
             }
             (Tag::Place(routine), reply) => {
                 // The server that answers knows whether it has the routine itself.
@@ -81,25 +86,60 @@ fn question(plan: &Plan, routine: u32) -> PlaceQuestion {
     }
 }
 
+/// The user that servers are reached for.
+pub(super) struct Whose<'a> {
+    /// The user who began the transaction.
+    pub principal: &'a str,
+    /// Whether servers over TLS take this node for its user.
+    pub is_user: bool,
+}
+
+impl Whose<'_> {
+    /// How a server is reached for the user; `None`: it is not (docs/decisions/0057-claims.md).
+    fn way(&self, state: &ServerState) -> Option<Way> {
+        // Who lists servers is known by the addresses that he wrote.
+        let named = state.addresses.is_empty().then_some(&state.name);
+        let of = |scheme: &str| -> Vec<String> {
+            let all = state.addresses.iter().chain(named);
+            all.filter(|address| address.starts_with(scheme)).cloned().collect()
+        };
+        let sockets = of("unix:");
+        if !sockets.is_empty() {
+            return Some(Way::Socket(sockets));
+        }
+        let is_over_tls = state.name.starts_with("tls://") || !of("tls://").is_empty();
+        let is_owner =
+            self.principal.starts_with("uid ") || ["token", "inherited"].contains(&self.principal);
+        match is_owner {
+            // The node shows its user's certificate, and the user is the one who asks.
+            true if self.is_user && is_over_tls => Some(Way::AsUser(of("tls://"))),
+            false if is_over_tls && self.principal != STARTED_HERE => {
+                Some(Way::Led(state.name.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Servers {
     /// Another server is known. Those that lead to others are not dialled: their servers are.
-    fn know(&mut self, state: ServerState) {
+    fn know(&mut self, state: ServerState, whose: &Whose<'_>) {
         if state.is_self {
             if let Some(here) = self.get_mut(HERE) {
                 here.processors = state.processors.max(1);
+                here.addresses = state.addresses;
                 if !state.name.is_empty() {
                     here.name = state.name;
                 }
             }
             return;
         }
-        let is_dialled =
-            |address: &String| address.starts_with("unix:") || address.starts_with("tls://");
-        let addresses: Vec<String> = state.addresses.into_iter().filter(is_dialled).collect();
-        if addresses.is_empty() || state.leads || state.presence != ServerPresence::Up {
+        if state.leads || state.presence != ServerPresence::Up {
             return;
         }
-        let mut server = Server::new(state.name, addresses, state.processors);
+        let Some(way) = whose.way(&state) else { return };
+        let mut server = Server::new(state.name, way, state.processors);
+        server.addresses = state.addresses;
         let (sends, returns, latency) = server.ways;
         let known = |measured: Option<f64>, default: f64| {
             measured.filter(|one| one.is_finite() && *one > 0.0).unwrap_or(default)
@@ -134,13 +174,17 @@ impl Servers {
         for (routine, index) in plan.message().routines.iter().zip(0..) {
             if !there.iter().any(|server| server.offers.contains_key(&index)) {
                 let message = "no server that takes transactions from this one has the routine";
-                return Err(Error::new(ErrorKind::Unavailable, "take a transaction", message)
+                let others = self.all().filter_map(|(_, one)| one.trouble.as_ref());
+                let error = Error::new(ErrorKind::Unavailable, "take a transaction", message)
                     .with("routine", &routine.name)
-                    .with("servers", there.len())
+                    .with("servers", there.len());
+                return Err(others
+                    .take(TROUBLES_SHOWN_MAX)
+                    .fold(error, |error, why| error.with("not reached", why))
                     .fix(
-                        "begin it at a server that has the routine, or make its calls one by one: \
-                        servers that are reached over TLS run no calls of other servers' \
-                        transactions",
+                        "begin it at a server that has the routine, or make its calls one by one; \
+                        over TLS, servers that joined this one (`farcall serve --join`) take calls \
+                        of users with a certificate",
                     ));
             }
         }
@@ -155,18 +199,28 @@ impl Servers {
         out: &mut VecDeque<Action>,
     ) -> usize {
         let others = self.all().filter(|(server, _)| *server != HERE);
-        let able: Vec<_> = others.map(|(server, one)| (server, one.addresses.clone())).collect();
+        let able: Vec<_> = others.map(|(server, one)| (server, one.way.clone())).collect();
         let count = able.len();
-        for (server, addresses) in able {
-            out.push_back(Action::Dial((number, server), addresses, principal.to_owned()));
+        for (server, way) in able {
+            out.push_back(reach((number, server), way, principal));
         }
         count
     }
 }
 
+/// What reaches a server for a user.
+fn reach(line: LineNumber, way: Way, principal: &str) -> Action {
+    let (number, server) = line;
+    match way {
+        Way::Socket(addresses) => Action::Dial(line, addresses, Some(principal.to_owned())),
+        Way::AsUser(addresses) => Action::Dial(line, addresses, None),
+        Way::Led(name) => Action::Ask((number, HERE), Tag::Way(server), Request::Relay(name)),
+    }
+}
+
 impl State {
     /// The servers of a transaction.
-    fn servers_of(&mut self, number: TransactionNumber) -> Option<&mut Servers> {
+    pub(super) fn servers_of(&mut self, number: TransactionNumber) -> Option<&mut Servers> {
         match &mut self.entry_mut(number)?.phase {
             Phase::Beginning(beginning) => Some(&mut beginning.servers),
             Phase::Running(running) => Some(&mut running.servers),
@@ -253,9 +307,27 @@ impl State {
         if running.transaction.is_over() {
             return;
         }
-        for (server, addresses) in running.servers.take_again(now) {
-            out.push_back(Action::Dial((number, server), addresses, principal.clone()));
+        for (server, way) in running.servers.take_again(now) {
+            out.push_back(reach((number, server), way, &principal));
         }
+    }
+
+    /// The metaserver of this node leads to another server, or cannot.
+    pub(super) fn led(&mut self, now: Instant, line: LineNumber, reply: Reply) {
+        let (number, server) = line;
+        let Some(principal) = self.entry(number).map(|entry| entry.principal.clone()) else {
+            return;
+        };
+        let known = self.servers_of(number).and_then(|servers| servers.get(server));
+        let Some(name) = known.map(|known| known.name.clone()) else { return };
+        let error = match reply {
+            Reply::Relay(ticket) => {
+                return self.out.push_back(Action::DialLed(line, name, ticket, principal));
+            }
+            Reply::Failed(failure) => failure.into(),
+            _ => Error::internal("reach a server", "the metaserver gave another answer"),
+        };
+        self.handle_lost(now, line, &error);
     }
 
     /// A connection of a transaction is lost, or could not be made. With the server of this node all is
@@ -268,7 +340,7 @@ impl State {
         let Some(servers) = self.servers_of(number) else { return };
         let was_coming =
             servers.get(server).is_some_and(|known| matches!(known.standing, Standing::Coming(_)));
-        servers.lost(now, server);
+        servers.lost(now, server, error);
         let Some((entry, out)) = self.parts(number) else { return };
         match entry.running_mut() {
             Some(running) => {

@@ -323,9 +323,9 @@ fn unknown_forms() -> Vec<Malformed> {
     vec![
         body(
             "unknown-request",
-            "question 23",
+            "question 24",
             FrameKind::Request,
-            &[0x81, 23],
+            &[0x81, 0x18, 24],
             "unknown enum variant",
         ),
         body(

@@ -141,10 +141,11 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(22) {
+        match self.below(23) {
             19 => Request::Transaction(self.transaction_request()),
             20 => Request::Promise(self.some(4, Draw::promise), self.number()),
             21 => Request::Break(self.some(4, Draw::data_id), self.failure()),
+            22 => Request::Pull(Box::new(self.pull())),
             17 => Request::Data(self.some(4, Draw::data_id)),
             18 => Request::DeleteData(self.some(4, Draw::data_id)),
             10 => Request::Report(Box::new(self.server_report())),

@@ -28,6 +28,18 @@ impl Draw {
         Promise { data: self.data_id(), kind: self.text() }
     }
 
+    pub fn pull(&mut self) -> PullRequest {
+        let ticket = Ticket { receiver: self.text(), until_us: self.number(), proof: self.hash() };
+        PullRequest {
+            data: self.data_id(),
+            source: self.data_id(),
+            addresses: self.some(3, Draw::text),
+            ticket,
+            bytes_max: self.number(),
+            key: self.maybe(Draw::hash),
+        }
+    }
+
     fn transaction_id(&mut self) -> TransactionId {
         TransactionId(self.0.bytes16())
     }

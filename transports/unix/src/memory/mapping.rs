@@ -164,6 +164,24 @@ impl Mapping {
         Ok(Self::inspect(descriptor, bytes, used)?.0)
     }
 
+    /// The same of a value that is sealed against writing, which other processes are given from here.
+    pub fn adopt_shared(
+        descriptor: OwnedFd,
+        bytes: usize,
+        obituaries: Obituaries,
+    ) -> Result<Mapping> {
+        let (mut mapping, descriptor) = Self::inspect(descriptor, bytes, Use::Reading)?;
+        if !mapping.is_sealed {
+            let message = "a value was shared that can still change";
+            return Err(Error::new(ErrorKind::Protocol, "map shared memory", message));
+        }
+        if registry::has_room() {
+            mapping.identity = registry::enter(mapping.base, bytes, descriptor);
+            mapping.obituaries = Some(obituaries);
+        }
+        Ok(mapping)
+    }
+
     /// The same; gives the descriptor back, too.
     pub fn inspect(descriptor: OwnedFd, bytes: usize, used: Use) -> Result<(Mapping, OwnedFd)> {
         if is_stand_in(&descriptor) {

@@ -18,6 +18,9 @@ pub struct Line<'a> {
     pub event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<&'a str>,
+    /// The server that speaks for the principal, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,7 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
             (None, None) => "connection",
         },
         principal: Some(record.caller.rights.principal()),
+        through: record.caller.through(),
         peer: Some(&record.caller.address),
         routine: call.map(|call| call.routine.as_str()),
         call: call.and_then(|call| call.id).map(|id| id.to_string()),

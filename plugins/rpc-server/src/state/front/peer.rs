@@ -25,6 +25,20 @@ pub enum PeerKind {
     Executable(ExecutableId),
 }
 
+/// In whose name a client speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Speaks {
+    /// In its own.
+    #[default]
+    ForItself,
+    /// In its own, and its Hello may name a user instead.
+    MayClaim,
+    /// In a user's: this is who it is.
+    Through(Arc<str>),
+    /// In a user's, from within this process.
+    Within,
+}
+
 /// Who is at the other end, from where, and with which rights.
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -36,6 +50,35 @@ pub struct Caller {
     pub certificate: Option<Arc<str>>,
     /// The hosts that the certificate of a server names; of a user none.
     pub hosts: CertifiedHosts,
+    /// In whose name it speaks.
+    pub speaks: Speaks,
+}
+
+impl Caller {
+    /// Who claims its principal, if it is not the principal itself.
+    pub fn through(&self) -> Option<&str> {
+        match &self.speaks {
+            Speaks::Through(server) => Some(server),
+            Speaks::ForItself | Speaks::MayClaim | Speaks::Within => None,
+        }
+    }
+
+    /// Whether it is this server's own user on this host, or speaks from there.
+    pub fn is_here(&self) -> bool {
+        match &self.speaks {
+            Speaks::Within => true,
+            // No server that a certificate proves has such a name.
+            Speaks::Through(server) => server.starts_with("uid "),
+            Speaks::MayClaim => self.rights.owns_server(),
+            Speaks::ForItself => false,
+        }
+    }
+
+    /// Whether this server dials others on its word: it is the metaserver that was joined, or the
+    /// server's own user.
+    pub fn may_send_out(&self) -> bool {
+        self.is_here() || matches!(self.speaks, Speaks::Through(_))
+    }
 }
 
 /// Somebody who connected.

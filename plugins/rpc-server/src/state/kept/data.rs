@@ -14,7 +14,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, DataId, Instant};
 use farcall_idl::data::DataKind;
 use farcall_link::strided::Strided;
-use farcall_wire::{Failure, InlineBytes};
+use farcall_wire::{Failure, InlineBytes, TicketKey};
 
 use super::ClientKey;
 use crate::state::{CallKey, MemoryId};
@@ -92,6 +92,10 @@ pub struct Data {
     pub content: Content,
     /// Whether another call may make it if one fails.
     pub is_promised: bool,
+    /// The key of tickets with which other servers may pull it, and those that were used.
+    pub tickets: Option<TicketKey>,
+    /// The proofs of these.
+    pub pulled: Vec<[u8; 32]>,
     /// What is counted for it.
     pub bytes: u64,
     /// For how long it stays without its client.

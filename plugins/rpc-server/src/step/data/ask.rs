@@ -57,10 +57,12 @@ impl Server {
             resume.interface = Some(interface_reply(&routine, None));
             resume.arguments = Some(extents.chain([Argument::Absent]).collect());
         }
-        let result = match &value.place {
+        let shared = self.share_value(surroundings, (connection, channel), &value);
+        let is_shared = shared.is_some();
+        let result = shared.unwrap_or_else(|| match &value.place {
             ValuePlace::Inline(bytes) => Argument::Inline(bytes.clone()),
             ValuePlace::Memory(_) => Argument::Blocks(Some(value.bytes())),
-        };
+        });
         let absent = value.extents.iter().map(|_| Argument::Absent);
         let result = CallResult {
             failure: None,
@@ -78,6 +80,9 @@ impl Server {
             waits_since: surroundings.now(),
         });
         self.answer_resumed(surroundings, &finished, (connection, channel), &resume);
+        if is_shared {
+            self.unshare_value(connection, channel);
+        }
         self.let_go(surroundings, finished);
     }
 

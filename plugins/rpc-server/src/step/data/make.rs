@@ -9,7 +9,7 @@ use farcall_idl::data::DataKind;
 use farcall_idl::interface::Language;
 use farcall_idl::layout::ParameterLayout;
 use farcall_link::strided::Strided;
-use farcall_wire::{Argument, CallTimes, DATA, InlineBytes, LEASE, Open, lease_of};
+use farcall_wire::{Argument, CallTimes, DATA, InlineBytes, LEASE, Open, TicketKey, lease_of};
 
 use crate::state::{
     Call, CallKey, Caller, Content, Data, Known, MemorySource, OVERHEAD, OwnMemory, Resuming, Stay,
@@ -46,6 +46,7 @@ impl Server {
     ) -> Result<Duration> {
         let refused = |kind, message: &'static str| Error::new(kind, "keep data", message);
         let lease = lease_of(open)?;
+        TicketKey::of(open)?;
         if plan.stays.is_empty() {
             return match lease {
                 Duration::ZERO => Ok(lease),
@@ -133,11 +134,14 @@ impl Server {
         let owner = call.client.map(|(connection, _)| connection);
         let client = owner.and_then(|connection| self.client_of(connection));
         let principal = call.caller.rights.principal().to_owned();
+        // It was looked at with the rest of the Open.
+        let tickets = TicketKey::of(&call.open).ok().flatten();
         for stay in &plan.stays {
             if let Some(data) = self.state.kept.data.get_mut(&stay.id) {
                 // It was promised: calls and clients that wait for it go on to wait.
                 data.content = Content::Coming(Some(key));
                 data.kind = stay.kind;
+                data.tickets = tickets;
                 self.state.kept.resize_data(&stay.id, stay.counted());
                 continue;
             }
@@ -146,6 +150,8 @@ impl Server {
                 kind: stay.kind,
                 content: Content::Coming(Some(key)),
                 is_promised: false,
+                tickets,
+                pulled: Vec::new(),
                 bytes: stay.counted(),
                 lease,
                 owner,

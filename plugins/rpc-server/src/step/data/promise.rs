@@ -28,6 +28,8 @@ impl Server {
                         kind,
                         content: Content::Coming(None),
                         is_promised: true,
+                        tickets: None,
+                        pulled: Vec::new(),
                         bytes: OVERHEAD,
                         lease,
                         owner: Some(connection),

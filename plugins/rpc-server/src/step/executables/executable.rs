@@ -48,6 +48,7 @@ impl Server {
                 rights: Rights::all("inherited"),
                 certificate: None,
                 hosts: Default::default(),
+                speaks: Default::default(),
             }),
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + patience),

@@ -9,6 +9,7 @@ use farcall_wire::{ModuleReport, Order, Reply};
 use crate::Orderer;
 use crate::access::{Entry, Rights};
 use crate::state::{Action, Caller, PeerKind};
+use crate::step::front::claims::by;
 use crate::step::{Server, Surroundings};
 
 /// Ids of objects or calls that the logs tell of one order.
@@ -130,10 +131,11 @@ impl Server {
     /// that they came with, but for calls that go on without their clients: these end. What
     /// routines call from now on is what their callers may call now.
     pub fn grant(&mut self, surroundings: &mut dyn Surroundings, table: &[Entry]) {
+        self.know_access(table);
         self.end_forbidden(surroundings, table);
         for peer in self.state.front.peers_mut() {
             if matches!(peer.kind, PeerKind::Client { .. }) {
-                let rights = peer.caller.rights.by(table);
+                let rights = by(&peer.caller, table);
                 let rights = if peer.inside.is_some() { rights.to_call() } else { rights };
                 peer.caller = Arc::new(Caller { rights, ..(*peer.caller).clone() });
             }

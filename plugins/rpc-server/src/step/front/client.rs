@@ -4,7 +4,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
 use farcall_services::directory::{PublishedRoutine, Visible};
 use farcall_services::placement;
-use farcall_wire::{CallResult, CallTimes, Order, Reply, Request};
+use farcall_wire::{CallResult, CallTimes, Order, Reply, Request, Resume, TICKET};
 
 use crate::access::Rights;
 use crate::state::{Action, CallKey, Large, MemorySource, PeerKind};
@@ -71,6 +71,8 @@ impl Server {
         let refused = match &event {
             Event::Requested(channel, request) => Some((*channel, asked(request))),
             Event::Opened(channel, _) => Some((*channel, "call routines")),
+            // A ticket is judged by itself: it is a server's to show.
+            Event::Resumed(_, resume) if shows_ticket(resume) => None,
             Event::Resumed(channel, _) => Some((*channel, "resume calls")),
             _ => None,
         };
@@ -160,6 +162,7 @@ impl Server {
             Request::Promise(promises, lease_us) => {
                 self.promise_data(connection, channel, &promises, lease_us);
             }
+            Request::Pull(pull) => self.pull_asked(connection, channel, *pull),
             Request::Break(ids, failure) => {
                 self.break_promises(surroundings, connection, channel, &ids, &failure);
             }
@@ -339,6 +342,10 @@ impl Server {
     }
 }
 
+fn shows_ticket(resume: &Resume) -> bool {
+    resume.attributes.iter().flatten().any(|attribute| attribute.name == TICKET)
+}
+
 /// What a client wants to do, for a client that may not.
 fn asked(request: &Request) -> &'static str {
     match request {
@@ -358,6 +365,7 @@ fn asked(request: &Request) -> &'static str {
         Request::DialBack => "ask for clients that it is to dial",
         Request::Transaction(_) => "begin transactions",
         Request::Promise(..) | Request::Break(..) => "promise data",
+        Request::Pull(_) => "have data pulled",
         Request::Place(_) | Request::Outcomes(_) => "ask where calls run",
     }
 }

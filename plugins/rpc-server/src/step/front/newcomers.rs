@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_call::{Connection, Setup};
-use farcall_wire::{COMPRESSION, RESUME, kept};
+use farcall_wire::{COMPRESSION, RESUME, SHARED_RESULTS, kept};
 
 use crate::access::Rights;
 use crate::state::{Action, Newcomer, Peer, PeerKind, Resuming};
@@ -46,6 +46,9 @@ impl Server {
         let compresses = self.state.limits.compresses && !shares_memory;
         let mut hello = self.hello(compresses.then_some(COMPRESSION));
         hello.features.push(RESUME.to_owned());
+        if shares_memory {
+            hello.features.push(SHARED_RESULTS.to_owned());
+        }
         hello.attributes.extend(self.state.front.instance().map(kept::instance));
         let mut machine = Connection::new(Setup { hello, initiator: false, token });
         if let Some(error) = &refusal {

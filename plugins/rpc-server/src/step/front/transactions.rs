@@ -5,7 +5,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_services::transactions::{Asker, Message};
 use farcall_wire::{Reply, TransactionRequest};
 
-use crate::state::{Action, ClientKey, EarlyFetch, Newcomer, Resuming};
+use crate::state::{Action, Caller, ClientKey, EarlyFetch, Newcomer, Resuming, Speaks};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -70,7 +70,7 @@ impl Server {
     /// gone if that has an answer.
     pub fn transactor(&mut self, asked: (ConnectionId, ChannelId)) -> Option<Newcomer> {
         let caller = self.state.front.transacting.beginner(asked)?;
-        let caller = (*caller).clone();
+        let caller = Caller { speaks: Speaks::Within, ..(*caller).clone() };
         Some(Newcomer { caller, shares_memory: false, token: None, refusal: None })
     }
 

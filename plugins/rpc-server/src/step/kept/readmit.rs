@@ -96,6 +96,7 @@ impl Server {
             rights: rights(table, &principal),
             certificate,
             hosts: Default::default(),
+            speaks: Default::default(),
         };
         let known = self.remember(routine);
         if !known.is_called_with(&open.contract) {

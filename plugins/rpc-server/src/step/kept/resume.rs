@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Error, ErrorKind, Instant, Result};
-use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Open, Reply, Resume};
+use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Open, Reply, Resume, Ticket};
 
 use crate::state::{
     Accepted, Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles,
@@ -47,12 +47,15 @@ impl Server {
         resume: &Resume,
     ) {
         self.acknowledged(surroundings, connection, channel);
-        self.take_up(
-            surroundings,
-            (connection, channel),
-            resume.call,
-            resume.describe == Some(true),
-        );
+        let describe = resume.describe == Some(true);
+        match Ticket::of(resume) {
+            Ok(None) => self.take_up(surroundings, (connection, channel), resume.call, describe),
+            Ok(Some(ticket)) => {
+                let id = DataId(resume.call.0);
+                self.fetch_by_ticket(surroundings, (connection, channel), id, describe, &ticket);
+            }
+            Err(error) => self.refuse(connection, channel, &error),
+        }
     }
 
     /// The same, when it is known how far the call is.

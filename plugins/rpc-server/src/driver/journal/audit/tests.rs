@@ -44,6 +44,7 @@ fn record(failure: Option<Error>) -> Arc<AuditRecord> {
         rights: Rights::all("anna"),
         certificate: None,
         hosts: Default::default(),
+        speaks: Default::default(),
     });
     let times = CallTimes {
         queued_ns: 1_000,

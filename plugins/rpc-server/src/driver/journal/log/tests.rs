@@ -30,6 +30,7 @@ fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
         rights: Rights::all("anna"),
         certificate: None,
         hosts: Default::default(),
+        speaks: Default::default(),
     });
     let id = Some(CallId([0xab; 16]));
     let routine = "lapack/dgesv".to_owned();
@@ -181,6 +182,7 @@ fn no_line_has_what_a_terminal_obeys() {
                 rights: Rights::all(MARK),
                 certificate: None,
                 hosts: Default::default(),
+                speaks: Default::default(),
             });
             let id = Some(CallId([0xab; 16]));
             let routine = MARK.to_owned();
