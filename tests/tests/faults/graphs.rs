@@ -241,7 +241,8 @@ pub fn hold(calls: usize, seed: u64) {
     }
     let Verdict { returned, failed, failures, wrong } = &verdict;
     let sum = format!(
-        "transactions: {hits} killed; of {all} calls {returned} returned, {failed} failed; {} wrong",
+        "transactions: {hits} killed; of {all} calls {returned} returned, {failed} failed; \
+         {} wrong",
         wrong.len()
     );
     println!("{sum}");
