@@ -58,8 +58,8 @@ def test_without_apt_it_says_what_to_install(machine):
 def test_libraries_that_only_tests_call_are_wanted_for_tests_alone(machine):
     result = install_packages(machine, "tests")
     wanted = (
-        "curl openssh-client libwrap0 tcsh strace valgrind openmpi-bin libopenmpi-dev "
-        "libscalapack-openmpi-dev libfftw3-dev libsuitesparse-dev"
+        "curl etcd-server openssl openssh-client libwrap0 tcsh strace valgrind openmpi-bin "
+        "libopenmpi-dev libscalapack-openmpi-dev libfftw3-dev libsuitesparse-dev"
     )
     assert f"gfortran {wanted}\n" in result.stderr
 

@@ -92,7 +92,6 @@ fn override_options(
         override_list_options(manifest, name)?;
     }
     take_led(manifest)?;
-    place_store(manifest, folder)?;
     if let Some(address) = &arguments.metrics {
         manifest.override_options(
             "metrics",
@@ -150,7 +149,10 @@ fn take_led(manifest: &mut Manifest) -> Result<()> {
 
 /// The store lies beside what else the server keeps, unless the configuration file says otherwise;
 /// that of a private server goes with it.
-fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Result<()> {
+pub(super) fn place_store(
+    manifest: &mut Manifest,
+    folder: Option<&PrivateFolder>,
+) -> Result<()> {
     let Some(entry) = manifest.plugins.iter().find(|entry| entry.name == farcall_store_file::NAME)
     else {
         return Ok(());

@@ -24,7 +24,6 @@ from ._library import (
     interruptible,
     lib,
     text,
-    this_process,
     wait_for,
 )
 from ._starter import Starter
@@ -129,7 +128,7 @@ class Handles:
     def client(self) -> Any:
         """The place of the client, which stays connected while it is held, or why it cannot be
         used."""
-        if this_process() != self.pid:
+        if os.getpid() != self.pid:
             message, advice = (
                 "this connection belongs to the parent process, before the fork",
                 "after the fork",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from ._library import (
     interruptible,
     lib,
     text,
-    this_process,
 )
 from ._named import server_text
 from ._refusals import refuse
@@ -70,7 +70,7 @@ class Data:
         self._connection, self._place = connection, place
         # A call that is dropped is cancelled.
         self._future = future
-        self._pid = this_process()
+        self._pid = os.getpid()
         self._digits: Optional[str] = None
         self.dtype: Any = _TYPES[lib.farcall_data_element(place[0])]
         self.ndim: int = lib.farcall_data_rank(place[0])
@@ -182,7 +182,7 @@ class Data:
         return self.id
 
     def _handle(self) -> Any:
-        if self._pid != this_process():
+        if self._pid != os.getpid():
             raise _errors.make(
                 _errors.WrongType,
                 "use data",

@@ -82,8 +82,6 @@ class _Fork:
 
     def __init__(self) -> None:
         self._is_held = False
-        # This process: asked for with each handle, and a system call costs more than the handle.
-        self.process = os.getpid()
 
     def before(self) -> None:
         """In the thread that forks."""
@@ -98,18 +96,12 @@ class _Fork:
         """There are no others; a lock that was not available is held by a thread that is not
         here."""
         ffi._lock = threading.Lock()
-        self.process = os.getpid()
 
 
 _fork = _Fork()
 os.register_at_fork(
     before=_fork.before, after_in_parent=_fork.in_parent, after_in_child=_fork.in_child
 )
-
-
-def this_process() -> int:
-    """The number of this process."""
-    return _fork.process
 
 
 def text(pointer: Any) -> Optional[str]:
@@ -188,7 +180,7 @@ def handle_place(kind: str, free: Any, used: Any = None) -> Any:
     destructor behind it waits for the last reference.
     """
     owner = ffi.new(_PLACE)
-    owner.free, owner.process = _freeing(free), this_process()
+    owner.free, owner.process = _freeing(free), os.getpid()
     clear = lib.farcall_place_clear
     if used is not None:
         clear = functools.partial(clear)

@@ -3,6 +3,7 @@ when they are looked at behind that."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -13,7 +14,7 @@ from ._arguments import ARRAY, COMPLEX, INTEGER, RAW, REAL
 from ._connection import Connection
 from ._data import DATA, Data
 from ._interface import CHAR, STRUCT, Interface, Parameter
-from ._library import OK, check, error_place, handle_place, lib, taken, this_process
+from ._library import OK, check, error_place, handle_place, lib, taken
 from ._prepared import Prepared
 from ._results import Results
 from ._single import Single, value_of
@@ -31,14 +32,14 @@ class Core:
         client, error = connection.handles.client(), error_place()
         self.connection = connection
         self._place = handle_place("farcall_transaction **", lib.farcall_transaction_free)
-        self._pid = this_process()
+        self._pid = os.getpid()
         check(lib.farcall_transaction_new(client[0], self._place, error), error)
         # Whether the server has it.
         self.is_begun = False
 
     def handle(self, operation: str) -> Any:
         """The core's handle, which lives as long as this."""
-        if self._pid != this_process():
+        if self._pid != os.getpid():
             raise _errors.make(
                 _errors.WrongType,
                 operation,
