@@ -14,4 +14,5 @@ pub use manifest::{HostKind, Limits, Manifest, Options, PluginEntry, Said};
 pub use node::Node;
 pub use plugin::{
     Given, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
+    parked_driver_mailbox,
 };

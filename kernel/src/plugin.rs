@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, Result};
-use farcall_services::mailbox::{Receiver, Sender, mailbox};
+use farcall_services::mailbox::{Park, Receiver, Sender, mailbox, parked_mailbox};
 
 use crate::manifest::Options;
 
@@ -129,6 +129,20 @@ pub fn driver_mailbox<M: Send + 'static>(
     stop: M,
 ) -> Result<(Sender<M>, Receiver<M>, impl FnOnce() + Send + 'static)> {
     let (sender, receiver) = mailbox(messages_max.saturating_add(1))?;
+    let place = sender.reserve().map_err(|refusal| refusal.error("start a plugin"))?;
+    Ok((sender, receiver, move || place.send(stop)))
+}
+
+/// The same for a driver that waits for nothing beside its mailbox: that takes no descriptor, of
+/// which a server may have few.
+///
+/// # Errors
+/// None in practice: there is room for `stop`.
+pub fn parked_driver_mailbox<M: Send + 'static>(
+    messages_max: usize,
+    stop: M,
+) -> Result<(Sender<M, Park>, Receiver<M, Park>, impl FnOnce() + Send + 'static)> {
+    let (sender, receiver) = parked_mailbox(messages_max.saturating_add(1));
     let place = sender.reserve().map_err(|refusal| refusal.error("start a plugin"))?;
     Ok((sender, receiver, move || place.send(stop)))
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 
 pub use reply::{Answer, Port, Reply, question};
-pub use wake::{Lock, Parking, Wake};
+pub use wake::{Lock, Park, Parking, Wake};
 
 /// A mailbox for at most `capacity` messages, reserved places included.
 ///
@@ -24,6 +24,12 @@ pub use wake::{Lock, Parking, Wake};
 /// `System` when the process is out of descriptors.
 pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
     Ok(parked(capacity, Wake::new()?))
+}
+
+/// The same for a receiver that waits for nothing else: it takes no descriptor.
+#[must_use]
+pub fn parked_mailbox<M>(capacity: usize) -> (Sender<M, Park>, Receiver<M, Park>) {
+    parked(capacity, Park::default())
 }
 
 /// A mailbox whose receiver sleeps by `wake`.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_services::mailbox::{NoMessage, Receiver, Reply};
+use farcall_services::mailbox::{NoMessage, Park, Receiver, Reply};
 use farcall_services::store::{
     Change, Changed, Entry, Request, Version, Watches, check_key, check_lease, check_prefix,
     check_write,
@@ -50,7 +50,7 @@ impl Asker {
 /// The driver.
 pub struct Driver {
     settings: Settings,
-    inbox: Receiver<Message>,
+    inbox: Receiver<Message, Park>,
     notice: fn(&str),
     state: State,
     /// Open since the first request.
@@ -60,7 +60,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(settings: Settings, inbox: Receiver<Message>, notice: fn(&str)) -> Driver {
+    pub fn new(settings: Settings, inbox: Receiver<Message, Park>, notice: fn(&str)) -> Driver {
         Driver {
             state: State::new(settings.bytes_max),
             settings,

@@ -8,7 +8,7 @@ pub mod step;
 
 use farcall_base::Result;
 use farcall_kernel::{
-    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, driver_mailbox,
+    Options, Plugin, PluginContext, PluginDescription, RunningPlugin, parked_driver_mailbox,
 };
 use farcall_services::store::{SLOT, Sharing, StoreHandle};
 
@@ -45,7 +45,7 @@ impl Plugin for StoreFile {
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let StoreFile { settings, notice } = *self;
         let (sender, receiver, stop) =
-            driver_mailbox(settings.requests_max, driver::Message::Stop)?;
+            parked_driver_mailbox(settings.requests_max, driver::Message::Stop)?;
         let name = match settings.folder.as_str() {
             "" => "the store of this host".to_owned(),
             folder => format!("the store in {folder}"),

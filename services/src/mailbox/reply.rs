@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 
-use super::{NoMessage, Receiver, Refusal, Refused, Sender, mailbox};
+use super::{NoMessage, Park, Parking, Receiver, Refusal, Refused, Sender, mailbox};
 
 /// The address of exactly one answer. Dropped unanswered, it reports that the service ended.
 pub struct Reply<T> {
@@ -61,13 +61,29 @@ impl<M: Send + 'static> Sender<M> {
     /// An entrance for messages of type `Q`, each made an event of the owner by `into_message`.
     pub fn port<Q: 'static>(&self, into_message: fn(Q) -> M) -> Port<Q> {
         let sender = self.clone();
-        Port(Arc::new(move |message| match sender.reserve() {
-            Ok(place) => {
-                place.send(into_message(message));
-                Ok(())
-            }
-            Err(refusal) => Err(Refused { refusal, message }),
-        }))
+        Port(Arc::new(move |message| enter(&sender, message, into_message)))
+    }
+}
+
+impl<M: Send + 'static> Sender<M, Park> {
+    /// As for a mailbox with a descriptor.
+    pub fn port<Q: 'static>(&self, into_message: fn(Q) -> M) -> Port<Q> {
+        let sender = self.clone();
+        Port(Arc::new(move |message| enter(&sender, message, into_message)))
+    }
+}
+
+fn enter<M, P: Parking, Q>(
+    sender: &Sender<M, P>,
+    message: Q,
+    into_message: fn(Q) -> M,
+) -> std::result::Result<(), Refused<Q>> {
+    match sender.reserve() {
+        Ok(place) => {
+            place.send(into_message(message));
+            Ok(())
+        }
+        Err(refusal) => Err(Refused { refusal, message }),
     }
 }
 

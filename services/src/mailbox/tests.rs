@@ -123,6 +123,24 @@ fn no_message_and_no_wake_up_is_lost_between_threads() {
     assert_eq!(sum, 4 * (0..5000).sum::<u64>());
 }
 
+#[test]
+fn a_receiver_without_a_descriptor_is_woken() {
+    let (sender, mut receiver) = parked_mailbox(2);
+    assert_eq!(receiver.receive_timeout(Duration::from_millis(1)), Err(NoMessage::Empty));
+    let thread = std::thread::spawn(move || {
+        for number in 0..20_000u64 {
+            while sender.try_send(number).is_err() {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for number in 0..20_000 {
+        assert_eq!(receiver.receive_timeout(Duration::from_secs(20)), Ok(number));
+    }
+    thread.join().unwrap();
+    assert_eq!(receiver.receive_timeout(Duration::MAX), Err(NoMessage::Closed));
+}
+
 fn send_many((_, sender): (u64, Sender<u64>)) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for number in 0..5000 {

@@ -6,7 +6,7 @@
 
 use std::ops::DerefMut;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farcall_base::{Error, Result};
@@ -113,6 +113,38 @@ impl Parking for Wake {
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         // An interrupted wait is as good as a short one: the caller looks again.
         let _ = poll(&mut [PollFd::new(self, PollFlags::IN)], left.as_ref());
+    }
+}
+
+/// What a receiver sleeps by that waits for nothing beside its mailbox: it takes no descriptor.
+#[derive(Default)]
+pub struct Park {
+    is_signalled: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Parking for Park {
+    type Lock<T> = Mutex<T>;
+
+    fn signal(&self) {
+        *Lock::lock(&self.is_signalled) = true;
+        self.changed.notify_one();
+    }
+
+    fn clear(&self) {
+        *Lock::lock(&self.is_signalled) = false;
+    }
+
+    fn wait(&self, left: Option<Duration>) {
+        let is_signalled = Lock::lock(&self.is_signalled);
+        if *is_signalled {
+            return;
+        }
+        // It may wake early: the caller looks again.
+        match left {
+            Some(left) => drop(self.changed.wait_timeout(is_signalled, left)),
+            None => drop(self.changed.wait(is_signalled)),
+        }
     }
 }
 

@@ -149,10 +149,7 @@ fn take_led(manifest: &mut Manifest) -> Result<()> {
 
 /// The store lies beside what else the server keeps, unless the configuration file says otherwise;
 /// that of a private server goes with it.
-pub(super) fn place_store(
-    manifest: &mut Manifest,
-    folder: Option<&PrivateFolder>,
-) -> Result<()> {
+pub(super) fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Result<()> {
     let Some(entry) = manifest.plugins.iter().find(|entry| entry.name == farcall_store_file::NAME)
     else {
         return Ok(());
