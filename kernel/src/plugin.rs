@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, Result};
-use farcall_services::mailbox::{Park, Receiver, Sender, mailbox, parked_mailbox};
+use farcall_services::mailbox::{ParkedMailbox, Receiver, Sender, mailbox, parked_mailbox};
 
 use crate::manifest::Options;
 
@@ -141,10 +141,10 @@ pub fn driver_mailbox<M: Send + 'static>(
 pub fn parked_driver_mailbox<M: Send + 'static>(
     messages_max: usize,
     stop: M,
-) -> Result<(Sender<M, Park>, Receiver<M, Park>, impl FnOnce() + Send + 'static)> {
+) -> Result<(ParkedMailbox<M>, impl FnOnce() + Send + 'static)> {
     let (sender, receiver) = parked_mailbox(messages_max.saturating_add(1));
     let place = sender.reserve().map_err(|refusal| refusal.error("start a plugin"))?;
-    Ok((sender, receiver, move || place.send(stop)))
+    Ok(((sender, receiver), move || place.send(stop)))
 }
 
 #[cfg(test)]

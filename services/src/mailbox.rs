@@ -26,9 +26,12 @@ pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
     Ok(parked(capacity, Wake::new()?))
 }
 
+/// Both ends of a [`parked_mailbox`].
+pub type ParkedMailbox<M> = (Sender<M, Park>, Receiver<M, Park>);
+
 /// The same for a receiver that waits for nothing else: it takes no descriptor.
 #[must_use]
-pub fn parked_mailbox<M>(capacity: usize) -> (Sender<M, Park>, Receiver<M, Park>) {
+pub fn parked_mailbox<M>(capacity: usize) -> ParkedMailbox<M> {
     parked(capacity, Park::default())
 }
 

@@ -41,7 +41,7 @@ use modules::{check_all, compile_all, publish_all};
 use notices::Opening;
 pub use settings::server_options;
 use settings::{
-    access_of, completed_manifest, interpreters, launchers, need_batch_system, place_store,
+    access_of, completed_manifest, interpreters, launchers, need_batch_system, serving_manifest,
 };
 
 /// Open files that a server needs for itself and a call or two: some 40.
@@ -90,8 +90,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let guard = EndGuard::begin()?;
     raise_descriptors()?;
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
-    let mut manifest = completed_manifest(arguments, &plugins, folder.as_ref())?;
-    place_store(&mut manifest, folder.as_ref())?;
+    let manifest = serving_manifest(arguments, &plugins, folder.as_ref())?;
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;

@@ -44,7 +44,7 @@ struct StoreFile {
 impl Plugin for StoreFile {
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let StoreFile { settings, notice } = *self;
-        let (sender, receiver, stop) =
+        let ((sender, receiver), stop) =
             parked_driver_mailbox(settings.requests_max, driver::Message::Stop)?;
         let name = match settings.folder.as_str() {
             "" => "the store of this host".to_owned(),

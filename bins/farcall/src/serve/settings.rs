@@ -33,6 +33,17 @@ pub(super) fn completed_manifest(
     Ok(manifest)
 }
 
+/// The same for a server that starts: its store has a place.
+pub(super) fn serving_manifest(
+    arguments: &ServeArguments,
+    plugins: &[PluginDescription],
+    folder: Option<&PrivateFolder>,
+) -> Result<Manifest> {
+    let mut manifest = completed_manifest(arguments, plugins, folder)?;
+    place_store(&mut manifest, folder)?;
+    Ok(manifest)
+}
+
 fn override_options(
     manifest: &mut Manifest,
     arguments: &ServeArguments,
@@ -149,7 +160,7 @@ fn take_led(manifest: &mut Manifest) -> Result<()> {
 
 /// The store lies beside what else the server keeps, unless the configuration file says otherwise;
 /// that of a private server goes with it.
-pub(super) fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Result<()> {
+fn place_store(manifest: &mut Manifest, folder: Option<&PrivateFolder>) -> Result<()> {
     let Some(entry) = manifest.plugins.iter().find(|entry| entry.name == farcall_store_file::NAME)
     else {
         return Ok(());
