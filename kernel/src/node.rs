@@ -91,11 +91,11 @@ impl Node {
     }
 
     fn start_plugin(&mut self, constructed: Constructed, host: HostKind) -> Result<()> {
-        let Constructed { description: PluginDescription { name, needs, .. }, plugin } =
+        let Constructed { description: PluginDescription { name, needs, uses, .. }, plugin } =
             constructed;
         let needed =
             |slot: &SlotName| self.services.get(slot).map(|service| (*slot, service.clone()));
-        let services = needs.iter().filter_map(needed).collect();
+        let services = needs.iter().chain(uses).filter_map(needed).collect();
         let running = plugin
             .start(PluginContext { node: self.name.clone(), plugin: name, services })
             .map_err(|error| error.with("plugin", name))?;
@@ -204,8 +204,8 @@ fn construct(manifest: &Manifest, available: &[PluginDescription]) -> Result<Vec
 
 fn order(plugins: &[Constructed], given: &Given) -> Result<Vec<usize>> {
     let part = |one: &Constructed| {
-        let PluginDescription { name, provides, needs, .. } = one.description;
-        Part { name, provides, needs }
+        let PluginDescription { name, provides, needs, uses, .. } = one.description;
+        Part { name, provides, needs, uses }
     };
     let parts: Vec<Part> = plugins.iter().map(part).collect();
     starting_order(&parts, &given.0.keys().copied().collect::<Vec<_>>())

@@ -12,6 +12,7 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     pub(crate) provides: &'static [SlotName],
     pub(crate) needs: &'static [SlotName],
+    pub(crate) uses: &'static [SlotName],
 }
 
 /// Indexes into `parts` in starting order; parts that do not depend on one another keep the
@@ -73,7 +74,12 @@ fn find_providers(
             .ok_or_else(|| wrong(message()).fix(format!("add a [[plugin]] with slot = \"{slot}\"")))
     };
     let needs = |part: &Part| part.needs.iter().filter(|slot| !given.contains(slot));
-    parts.iter().map(|part| needs(part).map(|slot| provider(part, slot)).collect()).collect()
+    let uses = |part: &Part| part.uses.iter().filter_map(|slot| filled.get(slot).copied().map(Ok));
+    let all = |part: &Part| {
+        let needed = needs(part).map(|slot| provider(part, slot));
+        needed.chain(uses(part)).collect()
+    };
+    parts.iter().map(all).collect()
 }
 
 /// Follows needs among the parts that cannot start until one comes again.
@@ -108,7 +114,7 @@ mod tests {
         provides: &'static [SlotName],
         needs: &'static [SlotName],
     ) -> Part {
-        Part { name, provides, needs }
+        Part { name, provides, needs, uses: &[] }
     }
 
     fn names(parts: &[Part]) -> Vec<&'static str> {
@@ -122,6 +128,13 @@ mod tests {
         let parts =
             [parts[0], parts[1], part("c", &["spawner"], &["directory"]), part("d", &[], &[])];
         assert_eq!(names(&parts), ["b", "c", "server", "d"]);
+    }
+
+    #[test]
+    fn what_is_used_comes_first_where_it_is_there() {
+        let uses = Part { uses: &["store"], ..part("a", &["x"], &[]) };
+        assert_eq!(names(&[uses, part("b", &["store"], &[])]), ["b", "a"]);
+        assert_eq!(names(&[uses]), ["a"]);
     }
 
     #[test]

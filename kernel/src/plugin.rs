@@ -22,6 +22,8 @@ pub struct PluginDescription {
     pub provides: &'static [SlotName],
     /// The slots whose services it uses; they run before it starts and until it has stopped.
     pub needs: &'static [SlotName],
+    /// The same where a plugin fills them: without it, this one runs too.
+    pub uses: &'static [SlotName],
     /// Its options with their defaults and what they mean, as the text of a `[plugin.options]`
     /// table. Reading it gives exactly the options that an empty table gives: a test of the plugin
     /// holds that.
@@ -79,6 +81,15 @@ impl PluginContext {
     /// type.
     pub fn service<T: Clone + 'static>(&self, slot: SlotName) -> Result<T> {
         find_service(&self.services, slot).map_err(|error| error.with("plugin", self.plugin))
+    }
+
+    /// The handle of a service that [`PluginDescription::uses`] names; `None` where nothing fills
+    /// its slot.
+    ///
+    /// # Errors
+    /// `Internal` when the service has a handle of another type.
+    pub fn service_if_there<T: Clone + 'static>(&self, slot: SlotName) -> Result<Option<T>> {
+        self.services.contains_key(slot).then(|| self.service(slot)).transpose()
     }
 }
 

@@ -132,8 +132,14 @@ fn what_a_manifest_leaves_out_is_filled_in() {
     fn construct(_: &Options) -> Result<Box<dyn crate::Plugin>> {
         Err(Error::internal("construct", "not here"))
     }
-    let plugin =
-        |name, provides| PluginDescription { name, provides, needs: &[], options: "", construct };
+    let plugin = |name, provides| PluginDescription {
+        name,
+        provides,
+        needs: &[],
+        uses: &[],
+        options: "",
+        construct,
+    };
     let all = [plugin("a", &["first"]), plugin("b", &["second"]), plugin("c", &["third"])];
     let text =
         "[[plugin]]\nname = \"x\"\nslot = \"first\"\n[[plugin]]\nname = \"b\"\nslot = \"wrong\"\n";

@@ -76,6 +76,7 @@ macro_rules! fake {
             name: $name,
             provides: &$provides,
             needs: &$needs,
+            uses: &["extra"],
             options: "",
             construct: |options: &Options| {
                 options.read::<toml::Table>()?;

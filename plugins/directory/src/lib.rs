@@ -21,6 +21,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

@@ -71,6 +71,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[transports::SLOT],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

@@ -24,6 +24,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

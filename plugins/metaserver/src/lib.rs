@@ -30,6 +30,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[placement::SLOT, directory::SLOT, transports::SLOT],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

@@ -33,6 +33,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[status::SLOT],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

@@ -186,6 +186,7 @@ pub fn plugin(
         name: NAME,
         provides: &[SLOT, status::SLOT, placement::SLOT, transactions::SLOT],
         needs: &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

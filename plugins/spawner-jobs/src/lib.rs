@@ -32,6 +32,7 @@ pub fn plugin(construct: fn(&Options) -> Result<Box<dyn Plugin>>) -> PluginDescr
         name: NAME,
         provides: &[JOBS_SLOT],
         needs: &[],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }
