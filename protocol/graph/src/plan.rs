@@ -97,6 +97,11 @@ impl Plan {
         &self.message.routines[self.routine_index(call)]
     }
 
+    /// The interface of a routine, by its index in the message.
+    pub fn interface_of(&self, routine: u32) -> Option<&Arc<Interface>> {
+        self.interfaces.get(routine as usize)
+    }
+
     /// The interface of a call's routine.
     pub fn interface(&self, call: CallNumber) -> &Arc<Interface> {
         &self.interfaces[self.routine_index(call)]

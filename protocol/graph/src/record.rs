@@ -158,6 +158,22 @@ impl Record {
         }
         decode_whole(rest).map_err(broken)
     }
+
+    /// Gives servers other numbers.
+    pub fn renumber(&mut self, number: &impl Fn(u32) -> u32) {
+        let change = |server: &mut u32| *server = number(*server);
+        for row in &mut self.call_rows {
+            row.runs.iter_mut().for_each(|run| change(&mut run.server));
+            row.times.server.iter_mut().for_each(change);
+            if let Some(Outcome::Returned(server)) = &mut row.outcome {
+                change(server);
+            }
+        }
+        for row in &mut self.value_rows {
+            let all = row.servers.iter_mut().chain(&mut row.coming).chain(&mut row.lent);
+            all.for_each(change);
+        }
+    }
 }
 
 /// The version, and the bytes of what comes after it.

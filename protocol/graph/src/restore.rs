@@ -19,6 +19,7 @@ const ATTEMPTS_MAX: u32 = u32::MAX / 2;
 impl Transaction {
     /// As [`Transaction::new`], from the records of one that ran, the oldest first. Its servers are
     /// not there until they are announced, and it waits for those that are not reported as lost.
+    /// `renumber` gives the numbers that servers have from now on, each another one.
     ///
     /// # Errors
     /// `Damaged` for records that are broken, belong to another graph, or contradict themselves;
@@ -30,11 +31,14 @@ impl Transaction {
         run_s: impl Fn(CallNumber) -> f64,
         move_s: impl Fn(u64) -> f64,
         records: impl IntoIterator<Item = &'a [u8]>,
+        renumber: impl Fn(ServerNumber) -> ServerNumber,
     ) -> Result<Transaction> {
         let mut transaction = Transaction::unstarted(now, graph, limits, &run_s, move_s);
         transaction.was_restored = true;
         for bytes in records {
-            transaction.apply(Record::decode(bytes)?)?;
+            let mut record = Record::decode(bytes)?;
+            record.renumber(&|server| renumber(ServerNumber(server)).0);
+            transaction.apply(record)?;
         }
         transaction.count(&run_s);
         transaction.repair();
@@ -202,6 +206,15 @@ impl Transaction {
         let offered: Vec<DataNumber> = data.iter().filter(has).copied().collect();
         self.out.push_back(Action::TakeUp { server, calls, data });
         offered.into_iter().for_each(|data| self.supply(data));
+    }
+
+    /// Runs that are open: call, server, and how often it was opened before.
+    pub fn open_runs(&self) -> Vec<(CallNumber, ServerNumber, u32)> {
+        let runs = |call: CallNumber| {
+            let runs = self.call(call).runs.iter();
+            runs.map(move |run| (call, run.server, run.attempt))
+        };
+        self.all_calls().flat_map(runs).collect()
     }
 
     /// A server that has been there since before the restart does not know a call that was to be

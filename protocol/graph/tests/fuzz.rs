@@ -83,7 +83,15 @@ fn random_bytes_as_messages_and_records() {
 fn restore(graph: &Graph, records: &[Vec<u8>]) -> Result<Transaction> {
     let records = records.iter().map(Vec::as_slice);
     let mean = |_: CallNumber| 1.0;
-    Transaction::restore(Instant(9), graph.clone(), Limits::default(), mean, |_| 0.1, records)
+    Transaction::restore(
+        Instant(9),
+        graph.clone(),
+        Limits::default(),
+        mean,
+        |_| 0.1,
+        records,
+        |server| server,
+    )
 }
 
 /// Servers that know nothing from before, run each call at once, and refuse or lose some.

@@ -15,7 +15,15 @@ const SERVER: ServerNumber = ServerNumber(1);
 fn restored(graph: &Graph, records: &[Vec<u8>]) -> Result<Transaction, Error> {
     let records = records.iter().map(Vec::as_slice);
     let limits = Limits::default();
-    Transaction::restore(Instant(50), graph.clone(), limits, |_| 1.0, |_| 0.1, records)
+    Transaction::restore(
+        Instant(50),
+        graph.clone(),
+        limits,
+        |_| 1.0,
+        |_| 0.1,
+        records,
+        |server| server,
+    )
 }
 
 #[test]
@@ -53,6 +61,31 @@ fn what_was_open_is_asked_for_and_what_ended_stays_ended() {
         again.handle_returned(Instant(70), CallNumber(1), SERVER, 0);
         assert!(again.is_over());
     }
+}
+
+/// The node that takes a transaction up may give its servers other numbers.
+#[test]
+fn servers_get_other_numbers() {
+    let mut transaction = started(data(2, &[1]), vec![once(&[0], &[1])], 1);
+    transaction.handle_moved(Instant(2), A, SERVER);
+    transaction.record();
+    let all = transaction.record_all();
+    let other = ServerNumber(7);
+    let mut again = Transaction::restore(
+        Instant(50),
+        transaction.graph().clone(),
+        Limits::default(),
+        |_| 1.0,
+        |_| 0.1,
+        [all.as_slice()],
+        |server| if server == SERVER { other } else { server },
+    )
+    .unwrap();
+    assert_eq!(again.open_runs(), [(CallNumber(0), other, 0)]);
+    again.handle_server(Instant(60), other, 1);
+    let calls = vec![(CallNumber(0), 0)];
+    let on_it = vec![A];
+    assert_eq!(actions(&mut again), [Action::TakeUp { server: other, calls, data: on_it }]);
 }
 
 #[test]

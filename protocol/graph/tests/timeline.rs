@@ -76,7 +76,9 @@ fn the_timeline_goes_on_after_a_restart() {
     let limits = Limits::default();
     let now = Instant(1_000_000);
     let records = [record.as_slice()];
-    let mut restored = Transaction::restore(now, graph, limits, |_| 1.0, |_| 0.1, records).unwrap();
+    let mut restored =
+        Transaction::restore(now, graph, limits, |_| 1.0, |_| 0.1, records, |server| server)
+            .unwrap();
     assert_eq!(of(&restored, 0), of(&transaction, 0));
     restored.handle_returned(Instant(3_000_000), CallNumber(1), ServerNumber(1), 0);
     let ended = of(&restored, 1);

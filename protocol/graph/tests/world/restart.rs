@@ -63,8 +63,15 @@ impl World {
         let records = self.owner.records.iter().map(Vec::as_slice);
         let graph = Graph::clone(&self.graph);
         let now = Instant(self.now);
-        let restored =
-            Transaction::restore(now, graph, Limits::default(), mean, |_| 0.001, records);
+        let restored = Transaction::restore(
+            now,
+            graph,
+            Limits::default(),
+            mean,
+            |_| 0.001,
+            records,
+            |server| server,
+        );
         self.transaction = restored.unwrap();
         self.owner.is_down = false;
         for call in (0..self.graph.calls() as u32).map(CallNumber) {
