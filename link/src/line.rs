@@ -5,12 +5,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Bytes, CallId, ChannelId, DataId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Place, Setup, Transmit};
+use farcall_wire::kept::{asks_to_resume, comes_again};
 use farcall_wire::{
     Argument, ByteOrder, CallResult, FrameHeader, FrameKind, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, Open, Reply, Request, Resume, Role, Ticket, TicketKey,
+    InterfaceReply, Lasting, Open, RESUME, Reply, Request, Resume, Role, Ticket, TicketKey,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -18,18 +20,21 @@ use crate::memory::{Block, HeapRegion, Region, Space};
 use crate::stream::ByteStream;
 use crate::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
 
+mod fetched;
+
+pub use fetched::FetchedData;
+
 /// Bytes taken before others have their turn.
 const RECEIVE_BUDGET: usize = 1 << 20;
 /// The longest answer: all that a server publishes.
 const ANSWER_BYTES_MAX: u32 = 16 << 20;
 
-/// Bytes of a number, and of anything that is taken for one.
-const SMALL_BYTES: usize = 16;
-
 /// What came over a connection.
 pub enum LineEvent {
-    /// The other end greeted, and has these features.
-    Open(Vec<String>),
+    /// The other end greeted, and has these features; and what tells this run of it from others.
+    Open(Vec<String>, Option<[u8; 16]>),
+    /// It has the call that was taken up on this channel.
+    TakenUp(ChannelId),
     /// It answered what was asked on this channel.
     Reply(ChannelId, Reply),
     /// The call on this channel has ended.
@@ -38,41 +43,23 @@ pub enum LineEvent {
     Fetched(ChannelId, FetchedData),
 }
 
-/// Data that has been fetched.
-#[derive(Clone)]
-pub struct FetchedData {
-    /// The routine that takes such data: `data:double:2:row`.
-    pub kind: String,
-    /// Hash of its contract.
-    pub contract: [u8; 32],
-    /// Its extents, as that routine takes them.
-    pub extents: Vec<Argument>,
-    /// Its elements, one behind the other.
-    pub elements: Arc<dyn Region>,
-    /// How many bytes these are.
-    pub bytes: u64,
-    /// Memory that has them, sealed against writing, and its size, where the other end shared it:
-    /// then `elements` has none.
-    pub memory: Option<(Arc<OwnedFd>, u64)>,
-}
-
-impl FetchedData {
-    /// Its elements, if they are few.
-    ///
-    /// # Errors
-    /// `Internal` where they are gone.
-    pub fn small(&self) -> Result<InlineBytes> {
-        let size = usize::try_from(self.bytes).unwrap_or(usize::MAX).min(SMALL_BYTES);
-        Ok(Block::of(&self.elements, 0, size)?.bytes().into())
-    }
-}
-
 /// What is known of data that is being fetched.
 #[derive(Default)]
 struct Fetching {
     told: Option<Box<Resume>>,
     elements: Option<(Arc<dyn Region>, u64)>,
     memory: Option<(Arc<OwnedFd>, u64)>,
+}
+
+/// How a line comes back: under a name, with so many connections of that name before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// The name.
+    pub name: [u8; 16],
+    /// For how long calls and data are to be kept when the connection is lost.
+    pub keep: Duration,
+    /// How many connections there were.
+    pub again: u64,
 }
 
 /// A connection.
@@ -101,25 +88,34 @@ struct End {
 impl Line {
     /// Greets over a stream, with these features.
     pub fn new(stream: Box<dyn ByteStream>, features: &[&str]) -> Line {
-        Line::speaking_for(stream, features, None)
+        Line::speaking_for(stream, features, None, None)
     }
 
-    /// The same for another user, if the other end believes that this server speaks for it.
+    /// The same for another user, if the other end believes that this server speaks for it; and for
+    /// a client whose calls are kept when the connection is lost.
     pub fn speaking_for(
         stream: Box<dyn ByteStream>,
         features: &[&str],
         principal: Option<String>,
+        returns: Option<Return>,
     ) -> Line {
+        let mut attributes = Vec::new();
+        let mut features: Vec<String> = features.iter().map(|one| (*one).to_owned()).collect();
+        if let Some(Return { name, keep, again }) = returns {
+            features.push(RESUME.to_owned());
+            attributes.extend(asks_to_resume(name, keep));
+            attributes.extend((again > 0).then(|| comes_again(again)));
+        }
         let hello = Hello {
             role: Role::Client,
             byte_order: ByteOrder::NATIVE,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-            features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+            features,
             limits: HelloLimits { control_bytes_max: ANSWER_BYTES_MAX, ..HelloLimits::default() },
             host: String::new(),
             principal,
             token: None,
-            attributes: Vec::new(),
+            attributes,
         };
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
@@ -147,6 +143,14 @@ impl Line {
             .extend(readiness.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN | wants_room)));
         let hangup = stream.hangup();
         watched.extend(hangup.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)));
+    }
+
+    /// Waits for it to take what is to be sent, and for nothing else.
+    pub fn watch_room<'a>(&'a self, watched: &mut Vec<PollFd<'a>>) {
+        if self.link.bytes_queued() > 0 {
+            let readiness = self.link.stream().readiness();
+            watched.extend(readiness.map(|one| PollFd::from_borrowed_fd(one, PollFlags::OUT)));
+        }
     }
 
     /// Asks the other end.
@@ -185,6 +189,14 @@ impl Line {
         let channel = self.end.connection.resume(&resume)?;
         self.end.fetching.insert(channel, Fetching::default());
         Ok(channel)
+    }
+
+    /// Takes a call up that another connection opened. As [`Line::open`].
+    ///
+    /// # Errors
+    /// As for [`Line::ask`].
+    pub fn resume(&mut self, call: CallId) -> Result<ChannelId> {
+        self.end.connection.resume(&Resume::new(call))
     }
 
     /// Puts data there, under an id, by a call with this one. As [`Line::open`].
@@ -248,7 +260,11 @@ impl Line {
         }
     }
 
-    fn send(&mut self) -> Result<()> {
+    /// Sends what may be sent, and takes nothing.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn send(&mut self) -> Result<()> {
         self.link.pump(QUEUE_BYTES, &mut self.end).map(drop)
     }
 
@@ -262,15 +278,17 @@ impl End {
     fn take_news(&mut self) -> Result<()> {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                Event::Ready(hello) => self.events.push(LineEvent::Open(hello.features)),
+                Event::Ready(hello) => {
+                    let run = Lasting::of(&hello)?.instance;
+                    self.events.push(LineEvent::Open(hello.features, run));
+                }
                 Event::Replied(channel, reply) => {
                     self.events.push(LineEvent::Reply(channel, reply));
                 }
-                Event::Agreed(channel, resume) => {
-                    if let Some(fetching) = self.fetching.get_mut(&channel) {
-                        fetching.told = Some(resume);
-                    }
-                }
+                Event::Agreed(channel, resume) => match self.fetching.get_mut(&channel) {
+                    Some(fetching) => fetching.told = Some(resume),
+                    None => self.events.push(LineEvent::TakenUp(channel)),
+                },
                 Event::Resulted(channel, result) => self.resulted(channel, result)?,
                 Event::Finished(channel) => self.finished(channel),
                 Event::Shared(share) => {

@@ -22,8 +22,20 @@ pub const SLOT: &str = "transactions";
 /// its principal.
 pub type ClientName = Arc<([u8; 16], String)>;
 
-/// A client that asks, as its server knows it.
+/// A user whose calls are made while no client of theirs is connected: what a server needs to
+/// judge what they may do, then and there.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The principal.
+    pub principal: String,
+    /// Where its client was, for people.
+    pub address: String,
+    /// What tells the certificate that it showed from others, if it showed one.
+    pub certificate: Option<Arc<str>>,
+}
+
+/// A client that asks, as its server knows it.
+#[derive(Debug)]
 pub struct Asker {
     /// Its connection.
     pub connection: ConnectionId,
@@ -35,6 +47,11 @@ pub struct Asker {
     pub visible: Visible,
     /// Who it is, if it may come back.
     pub client: Option<ClientName>,
+    /// The user, as any server of theirs can know them again when the client has left.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub user: Result<User>,
 }
 
 /// Data that was pulled from another server.
@@ -105,6 +122,17 @@ pub enum ToServer {
         /// The client's connection, and the channel of its question.
         asked: (ConnectionId, ChannelId),
     },
+    /// The plugin is at the other end of this stream, and speaks for a user who began a transaction
+    /// and has left. The server judges again what that user may do, and says so over the stream if
+    /// that is nothing. It takes the stream when all is published that is to be when it starts.
+    AdoptFor {
+        /// The server's end.
+        stream: Box<dyn ByteStream>,
+        /// Who.
+        user: User,
+    },
+    /// People should know this: it goes to the log.
+    Warn(String),
 }
 
 /// How the plugin reaches the server of its node.
@@ -139,5 +167,19 @@ impl TransactionsHandle {
     ) -> Result<()> {
         let sent = self.port.try_send(ToServer::Adopt { stream, asked });
         sent.map_err(|refused| refused.refusal.error("run a transaction"))
+    }
+
+    /// Connects as a user who is not connected.
+    ///
+    /// # Errors
+    /// `LimitExceeded` or `ShuttingDown`.
+    pub fn adopt_for(&self, stream: Box<dyn ByteStream>, user: User) -> Result<()> {
+        let sent = self.port.try_send(ToServer::AdoptFor { stream, user });
+        sent.map_err(|refused| refused.refusal.error("take up a transaction"))
+    }
+
+    /// Writes a warning to the log; one for which there is no room is dropped.
+    pub fn warn(&self, message: String) {
+        drop(self.port.try_send(ToServer::Warn(message)));
     }
 }

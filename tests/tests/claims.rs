@@ -47,12 +47,12 @@ fn world(meta: Meta, members: Vec<Server>) -> (World, Directory) {
 
 /// What somebody is told who speaks for a user, and asks for an interface.
 fn asked(stream: Box<dyn ByteStream>, user: &str) -> Result<()> {
-    let mut line = Line::speaking_for(stream, &[DATA], Some(user.to_owned()));
+    let mut line = Line::speaking_for(stream, &[DATA], Some(user.to_owned()), None);
     line.ask(&Request::Interface("resident/nap".into()))?;
     loop {
         for event in some(&mut line)? {
             match event {
-                LineEvent::Open(_) => {}
+                LineEvent::Open(..) => {}
                 LineEvent::Reply(_, Reply::Interface(_)) => return Ok(()),
                 LineEvent::Reply(_, Reply::Failed(failure)) => return Err(Error::from(failure)),
                 _ => panic!("another answer came"),

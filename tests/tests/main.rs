@@ -25,6 +25,7 @@ mod files;
 mod given;
 mod hostile;
 mod jobs;
+mod journal;
 mod kept;
 mod killed;
 mod lapack;

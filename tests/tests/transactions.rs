@@ -16,11 +16,11 @@ use rustix::event::{PollFd, Timespec, poll};
 /// More elements than an answer holds.
 const MANY: usize = 3000;
 
-pub(crate) struct World {
-    server: Server,
+pub struct World {
+    pub server: Server,
     /// Servers that joined it.
-    pub(crate) members: Vec<Server>,
-    pub(crate) client: Client,
+    pub members: Vec<Server>,
+    pub client: Client,
     line: Line,
     graph: Message,
     /// What was put at the server, and stays as long as it is here.
@@ -57,7 +57,7 @@ impl World {
         world
     }
 
-    pub(crate) fn of(server: Server, members: Vec<Server>) -> World {
+    pub fn of(server: Server, members: Vec<Server>) -> World {
         let client = server.client();
         let line = line(&server);
         World { server, members, client, line, graph: Message::default(), put: Vec::new(), last: 0 }
@@ -85,14 +85,14 @@ impl World {
         self.graph.routines.len() as u32 - 1
     }
 
-    pub(crate) fn call(&mut self, name: &str, arguments: Vec<Argument>) -> u32 {
+    pub fn call(&mut self, name: &str, arguments: Vec<Argument>) -> u32 {
         let routine = self.routine(name);
         self.graph.calls.push(CallMessage { routine, arguments, after: Vec::new() });
         self.graph.calls.len() as u32 - 1
     }
 
     /// Puts an array at the server, for the graph.
-    fn input(&mut self, values: &[f64]) -> Argument {
+    pub fn input(&mut self, values: &[f64]) -> Argument {
         let data = self.client.put(Array::vector(values), &CallOptions::default()).unwrap();
         let name = data.id();
         let kind = "data:double:1:row".to_owned();
@@ -102,7 +102,7 @@ impl World {
         Argument::Input(self.graph.inputs.len() as u32 - 1)
     }
 
-    pub(crate) fn want(&mut self, call: u32, slot: u16) -> DataId {
+    pub fn want(&mut self, call: u32, slot: u16) -> DataId {
         let name = DataId(self.id());
         self.graph.results.push(WantedResult { call, slot, name });
         name
@@ -112,7 +112,7 @@ impl World {
         self.begin_keeping(None)
     }
 
-    fn begin_keeping(&mut self, keep: Option<Duration>) -> Result<TransactionId, Failure> {
+    pub fn begin_keeping(&mut self, keep: Option<Duration>) -> Result<TransactionId, Failure> {
         let id = TransactionId(self.id());
         let graph = std::mem::take(&mut self.graph).encode();
         let keep_us = keep.map(|keep| keep.as_micros() as u64);
@@ -124,28 +124,33 @@ impl World {
         }
     }
 
-    fn asked(&mut self, request: TransactionRequest) -> TransactionReply {
+    pub fn asked(&mut self, request: TransactionRequest) -> TransactionReply {
         match self.ask(&Request::Transaction(request)) {
             Reply::Transaction(reply) => reply,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) fn timeline(&mut self, id: TransactionId) -> Timeline {
+    pub fn timeline(&mut self, id: TransactionId) -> Timeline {
         match self.asked(TransactionRequest::Timeline(id, 0)) {
             TransactionReply::Timeline(timeline) => *timeline,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) fn wait(&mut self, id: TransactionId) -> TransactionEnd {
+    pub fn wait(&mut self, id: TransactionId) -> TransactionEnd {
         match self.asked(TransactionRequest::Await(id)) {
             TransactionReply::Over(end) => end,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) fn values(&self, id: DataId) -> Vec<f64> {
+    pub fn asked_to_end(&mut self, id: TransactionId) {
+        let reply = self.ask(&Request::Transaction(TransactionRequest::End(vec![id])));
+        assert_eq!(reply, Reply::Done);
+    }
+
+    pub fn values(&self, id: DataId) -> Vec<f64> {
         let data = self.client.data_of(id).unwrap();
         data.fetch(&CallOptions::default()).unwrap().array("value").unwrap()
     }
@@ -167,7 +172,7 @@ pub(crate) fn line(server: &Server) -> Line {
     };
     let mut line = Line::new(stream.unwrap(), &[DATA, PLACEMENT, RELAY, TRANSACTIONS]);
     let event = next(&mut line);
-    let LineEvent::Open(features) = event else { panic!("the server greets first") };
+    let LineEvent::Open(features, _) = event else { panic!("the server greets first") };
     assert!(features.iter().any(|feature| feature == TRANSACTIONS));
     line
 }
@@ -203,7 +208,7 @@ pub(crate) fn ask(line: &mut Line, request: &Request) -> Reply {
     }
 }
 
-pub(crate) fn int(value: usize) -> Argument {
+pub fn int(value: usize) -> Argument {
     Argument::Inline((value as i32).to_ne_bytes().to_vec())
 }
 
@@ -217,7 +222,7 @@ fn eye(value: f64) -> Argument {
     Argument::Inline(values.into_iter().flat_map(f64::to_ne_bytes).collect())
 }
 
-fn numbers(count: usize) -> Vec<f64> {
+pub fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|number| number as f64).collect()
 }
 
@@ -394,17 +399,48 @@ fn a_client_may_go() {
     drop(std::mem::replace(&mut world.line, other));
     assert_eq!(world.values(wanted)[3], 6.0);
     assert!(eventually(|| world.client.data_of(lost).is_err()));
-    let TransactionReply::List(list) = world.asked(TransactionRequest::List(vec![])) else {
-        panic!()
-    };
-    assert_eq!(list.len(), 1);
-    assert_eq!((list[0].id, list[0].is_over), (kept, true));
-    assert!(list[0].left_us.is_some_and(|left| left > 0 && left <= 60_000_000));
+    // A result can be read before the transaction has heard that its call has returned.
+    assert!(eventually(|| {
+        let TransactionReply::List(list) = world.asked(TransactionRequest::List(vec![])) else {
+            panic!()
+        };
+        assert_eq!(list.len(), 1);
+        assert_eq!(list[0].id, kept);
+        list[0].is_over && list[0].left_us.is_some_and(|left| left > 0 && left <= 60_000_000)
+    }));
     let TransactionReply::Results(results) = world.asked(TransactionRequest::Results(kept, 0))
     else {
         panic!()
     };
     assert_eq!(results.rows[0].data, wanted);
+}
+
+/// A client that lost its connection does not know whether its Begin came, and says it again.
+#[test]
+fn a_begin_may_be_repeated() {
+    let mut world = World::new();
+    let call = world.scale(2.0, Argument::Inline(vec![0; 16]), 2);
+    let wanted = world.want(call, 1);
+    let id = TransactionId(world.id());
+    let graph = world.graph.encode();
+    let begin = Box::new(TransactionBegin { id, graph, keep_us: None });
+    let begin = Request::Transaction(TransactionRequest::Begin(begin));
+    assert_eq!(world.ask(&begin), Reply::Done);
+    assert_eq!(world.ask(&begin), Reply::Done);
+    let other = line(&world.server);
+    let before = std::mem::replace(&mut world.line, other);
+    assert_eq!(world.ask(&begin), Reply::Done);
+    drop(before);
+    // It is that of the connection that said it last.
+    assert_eq!(world.wait(id), TransactionEnd::default());
+    assert_eq!(world.values(wanted), [0.0, 0.0]);
+    assert_eq!(world.timeline(id).rows[0].attempts, 1);
+    world.scale(3.0, Argument::Inline(vec![0; 16]), 2);
+    let graph = std::mem::take(&mut world.graph).encode();
+    let other = Box::new(TransactionBegin { id, graph, keep_us: None });
+    let refused = world.ask(&Request::Transaction(TransactionRequest::Begin(other)));
+    let Reply::Failed(failure) = refused else { panic!("{refused:?}") };
+    assert_eq!(farcall_base::Error::from(failure).kind(), ErrorKind::InvalidArgument);
 }
 
 /// A fan of many calls, all of which wait for one.

@@ -162,9 +162,9 @@ impl Driver {
             let now = self.clock.now();
             for event in line.take_events() {
                 match event {
-                    LineEvent::Open(features) => self.state.handle_open(now, number, &features),
+                    LineEvent::Open(features, _) => self.state.handle_open(now, number, &features),
                     LineEvent::Reply(_, reply) => self.state.handle_reply(now, number, reply),
-                    LineEvent::Ended(..) | LineEvent::Fetched(..) => {}
+                    LineEvent::TakenUp(_) | LineEvent::Ended(..) | LineEvent::Fetched(..) => {}
                 }
             }
             if let Err(error) = outcome

@@ -136,6 +136,34 @@ pub fn check_name(name: &str) -> Result<()> {
         .fix("get a certificate with the name of a person or a machine"))
 }
 
+/// The principal of this name, for calls that go on while nobody of that name is connected: as the
+/// connection was judged that proved it. `own_uid` is the server's; without it, any user is taken.
+///
+/// # Errors
+/// `PermissionDenied` for a name that does not say who it is.
+pub fn named(name: &str, own_uid: Option<u32>) -> Result<Principal> {
+    let refused = |message: String| {
+        Err(Error::new(ErrorKind::PermissionDenied, "keep a transaction", message))
+    };
+    let principal = |owns_server| Ok(Principal { name: name.to_owned(), owns_server });
+    let uid = name.strip_prefix("uid ").and_then(|uid| uid.parse::<u32>().ok());
+    match (uid, own_uid) {
+        (Some(uid), Some(own)) if uid != own && uid != 0 => {
+            refused(format!("this server serves only user {own}, not user {uid}"))
+        }
+        (Some(_), _) => principal(true),
+        // A client that knows the token can read the files of the server's own user.
+        (None, _) if name == "token" => principal(true),
+        (None, _) if check_name(name).is_ok() => principal(false),
+        (None, _) => refused(format!(
+            "\"{name}\" does not say who it is, so that no server could judge later what it may do"
+        ))
+        .map_err(|error: Error| {
+            error.fix("begin the transaction without keep, or from a program of its user")
+        }),
+    }
+}
+
 /// Refuses a table that cannot mean anything.
 ///
 /// # Errors

@@ -24,6 +24,7 @@ pub fn plugin(construct: fn(&Options) -> Result<Box<dyn Plugin>>) -> PluginDescr
         name: NAME,
         provides: &[SLOT],
         needs: &[],
+        uses: &[],
         options: include_str!("options.toml"),
         construct,
     }

@@ -4,6 +4,7 @@
 mod connected;
 mod moving;
 mod pulling;
+mod storing;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -13,14 +14,15 @@ use farcall_base::{ChannelId, Clock, ConnectionId, Error, Instant, Result, Syste
 use farcall_link::line::{Line, LineEvent};
 use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
-use farcall_services::transactions::{self, TransactionsHandle};
+use farcall_services::store::StoreHandle;
+use farcall_services::transactions::{self, TransactionsHandle, User};
 use farcall_services::transports::TransportsHandle;
 use farcall_wire::{DATA, PLACEMENT, PULLS, RELAY, RelayTicket, TicketKey};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::rand::GetRandomFlags;
 
 use crate::options::Settings;
-use crate::state::{Action, HERE, LineNumber, QuestionNumber, State, Tag};
+use crate::state::{Action, HERE, LineNumber, QuestionNumber, State, Tag, TransactionNumber};
 use connected::{Connected, Due};
 use moving::Moving;
 use pulling::Pulling;
@@ -40,6 +42,8 @@ pub enum Message {
     Said(transactions::Message),
     /// Another server was reached, or not.
     Dialled(LineNumber, Option<String>, Result<Box<dyn ByteStream>>),
+    /// The store answers, or tells something.
+    Stored(storing::Stored),
     Stop,
 }
 
@@ -57,6 +61,7 @@ pub struct Driver {
     /// Connections over which something is to be sent.
     touched: Vec<LineNumber>,
     pulling: Pulling,
+    store: Option<StoreHandle>,
 }
 
 impl Driver {
@@ -84,6 +89,7 @@ impl Driver {
             lines: BTreeMap::new(),
             touched: Vec::new(),
             services,
+            store: None,
         }
     }
 
@@ -98,9 +104,13 @@ impl Driver {
                     Ok(Message::Dialled(line, principal, stream)) => {
                         self.dialled(line, principal, stream);
                     }
+                    Ok(Message::Stored(stored)) => self.stored(stored),
                     Err(NoMessage::Empty) => break,
                 }
             }
+            // What a record was awaited for is sent before anything more is taken: a call that is
+            // opened where another one has just ended says that its outcome is written down.
+            self.settle();
             let numbers: Vec<LineNumber> = self.lines.keys().copied().collect();
             numbers.into_iter().for_each(|number| self.work(number));
             if self.state.next_tick().is_some_and(|at| at <= self.now()) {
@@ -112,8 +122,11 @@ impl Driver {
 
     fn sleep(&self) -> Result<()> {
         let mut watched = vec![PollFd::from_borrowed_fd(self.inbox.as_fd(), PollFlags::IN)];
-        for connected in self.lines.values() {
-            connected.line.watch(&mut watched);
+        for ((number, _), connected) in &self.lines {
+            match self.state.is_closed(*number) {
+                true => connected.line.watch_room(&mut watched),
+                false => connected.line.watch(&mut watched),
+            }
         }
         let now = self.now();
         let next = self.state.next_tick();
@@ -146,10 +159,15 @@ impl Driver {
         }
     }
 
-    /// Takes what has come over a connection, and sends what may be sent.
+    /// Takes what has come over a connection, and sends what may be sent. While a record is being
+    /// written, nothing is taken: an outcome counts as taken for its server with the next call.
     fn work(&mut self, number: LineNumber) {
+        let is_closed = self.state.is_closed(number.0);
         let Some(connected) = self.lines.get_mut(&number) else { return };
-        let outcome = connected.line.work();
+        let outcome = match is_closed {
+            true => connected.line.send(),
+            false => connected.line.work(),
+        };
         for event in connected.line.take_events() {
             self.happened(number, event);
         }
@@ -164,19 +182,32 @@ impl Driver {
             lines.get_mut(&number).and_then(|connected| connected.take(channel))
         };
         match event {
-            LineEvent::Open(features) => self.state.handle_connected(now, number, &features),
+            LineEvent::Open(features, run) => {
+                self.state.handle_connected(now, number, &features, run);
+            }
+            LineEvent::TakenUp(channel) => {
+                if let Some(connected) = self.lines.get_mut(&number) {
+                    connected.taken_up(channel);
+                }
+            }
             LineEvent::Reply(channel, reply) => match due(&mut self.lines, channel) {
                 Some(Due::Answer(tag)) => self.state.handle_reply(now, number, tag, reply),
                 Some(Due::Pulled(moved)) => self.pull_ended(moved, reply),
                 _ => {}
             },
             LineEvent::Ended(channel, result) => match due(&mut self.lines, channel) {
+                Some(Due::Answer(Tag::TakenUp(call, attempt))) => {
+                    self.state.handle_not_taken_up(now, number, (call, attempt), *result);
+                }
                 Some(Due::Answer(tag)) => self.state.handle_ended(now, number, tag, *result),
                 Some(Due::Fetched(moved)) => self.end_move(moved, *result, true),
                 Some(Due::Put(moved)) => self.end_move(moved, *result, false),
                 Some(Due::Pulled(_)) | None => {}
             },
             LineEvent::Fetched(channel, fetched) => match due(&mut self.lines, channel) {
+                Some(Due::Answer(Tag::Input(input))) => {
+                    self.state.handle_input(now, number.0, input, &fetched);
+                }
                 Some(Due::Answer(tag)) => {
                     let bytes = fetched.small().unwrap_or_default();
                     self.state.handle_number(now, number, tag, bytes);
@@ -197,10 +228,12 @@ impl Driver {
     /// Carries out what was decided, until nothing is left, and sends it.
     fn settle(&mut self) {
         loop {
+            self.state.commit(self.now());
             while let Some(action) = self.state.poll_action() {
                 let said = self.act(action);
                 self.touched.extend(said);
             }
+            self.say_warnings();
             let begun = self.start_moves();
             self.touched.extend(begun);
             let mut touched = std::mem::take(&mut self.touched);
@@ -217,16 +250,13 @@ impl Driver {
     fn act(&mut self, action: Action) -> Option<LineNumber> {
         match action {
             Action::Answer(question, answer) => {
-                if let Some(reply) = self.replies.remove(&question) {
-                    reply.answer(answer);
-                }
+                let reply = self.replies.remove(&question)?;
+                reply.answer(answer);
                 None
             }
             Action::Connect(number, asked) => {
-                if let Err(error) = self.connect((number, HERE), asked) {
-                    self.state.handle_lost(self.now(), (number, HERE), &error);
-                }
-                Some((number, HERE))
+                let connected = self.connect((number, HERE), asked);
+                self.connecting(number, connected)
             }
             Action::Dial(number, addresses, principal) => {
                 self.dial(number, principal, move |transports| dial_one(transports, &addresses));
@@ -239,16 +269,31 @@ impl Driver {
                 });
                 None
             }
+            Action::ConnectFor(number, user) => {
+                let connected = self.connect_for((number, HERE), user);
+                self.connecting(number, connected)
+            }
             Action::Leave(number) => {
-                let mine = self.lines.keys().filter(|(of, _)| *of == number).copied();
-                for line in mine.collect::<Vec<_>>() {
-                    if let Some(connected) = self.lines.remove(&line) {
-                        connected.line.leave();
-                    }
+                for connected in self.take_lines(number) {
+                    connected.line.leave();
                 }
-                self.moving.forget(number);
                 None
             }
+            Action::Drop(number, server) => {
+                match server {
+                    Some(server) => drop(self.lines.remove(&(number, server))),
+                    None => drop(self.take_lines(number)),
+                }
+                None
+            }
+            Action::Write(..) | Action::Read(..) | Action::Lease => {
+                self.ask_store(action);
+                None
+            }
+            Action::Resume(number, tag, call) => {
+                self.say(number, Due::Answer(tag), |line| line.resume(call).map(Some))
+            }
+            Action::Give(number, call, id, input) => self.give(number, (call, id), &input),
             Action::Move(number, moved) => {
                 self.moving.queue(number, moved);
                 None
@@ -273,6 +318,18 @@ impl Driver {
         }
     }
 
+    /// A connection to the own server was begun.
+    fn connecting(
+        &mut self,
+        number: TransactionNumber,
+        connected: Result<()>,
+    ) -> Option<LineNumber> {
+        if let Err(error) = connected {
+            self.state.handle_lost(self.now(), (number, HERE), &error);
+        }
+        Some((number, HERE))
+    }
+
     /// Says something over a connection; `due` is what comes back.
     fn say(
         &mut self,
@@ -292,11 +349,32 @@ impl Driver {
         Some(number)
     }
 
+    /// The connections of a transaction, with all that is on its way over them.
+    fn take_lines(&mut self, number: TransactionNumber) -> Vec<Connected> {
+        self.moving.forget(number);
+        let mine = self.lines.keys().filter(|(of, _)| *of == number).copied();
+        let mine: Vec<LineNumber> = mine.collect();
+        mine.into_iter().filter_map(|line| self.lines.remove(&line)).collect()
+    }
+
     fn connect(&mut self, number: LineNumber, asked: (ConnectionId, ChannelId)) -> Result<()> {
         let [own, servers] = self.services.transports.pair()?;
         self.services.server.adopt(servers, asked)?;
-        self.lines.insert(number, Connected::new(Line::new(own, &[DATA, PLACEMENT, PULLS, RELAY])));
+        self.greet_here(number, own);
         Ok(())
+    }
+
+    fn connect_for(&mut self, number: LineNumber, user: User) -> Result<()> {
+        let [own, servers] = self.services.transports.pair()?;
+        self.services.server.adopt_for(servers, user)?;
+        self.greet_here(number, own);
+        Ok(())
+    }
+
+    fn greet_here(&mut self, number: LineNumber, stream: Box<dyn ByteStream>) {
+        let returns = self.state.returns(number);
+        let line = Line::speaking_for(stream, &[DATA, PLACEMENT, PULLS, RELAY], None, returns);
+        self.lines.insert(number, Connected::new(line));
     }
 
     /// Reaches another server in a thread of its own: that may take as long as it likes.
@@ -326,7 +404,8 @@ impl Driver {
     ) {
         match stream {
             Ok(stream) => {
-                let line = Line::speaking_for(stream, &[DATA, PULLS], principal);
+                let returns = self.state.returns(number);
+                let line = Line::speaking_for(stream, &[DATA, PULLS], principal, returns);
                 self.lines.insert(number, Connected::new(line));
                 self.work(number);
             }

@@ -9,6 +9,7 @@ use farcall_base::Result;
 use farcall_kernel::{
     Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox,
 };
+use farcall_services::store::{self, StoreHandle};
 use farcall_services::transactions::{self, TransactionsHandle};
 use farcall_services::transports::{self, TransportsHandle};
 
@@ -24,7 +25,7 @@ pub fn plugin() -> PluginDescription {
         name: NAME,
         provides: &[SLOT],
         needs: &[transactions::SLOT, transports::SLOT],
-        uses: &[],
+        uses: &[store::SLOT],
         options: include_str!("options.toml"),
         construct,
     }
@@ -46,8 +47,16 @@ impl Plugin for Transactions {
             server: context.service::<TransactionsHandle>(transactions::SLOT)?,
             transports: context.service::<TransportsHandle>(transports::SLOT)?,
         };
+        let store = context.service_if_there::<StoreHandle>(store::SLOT)?;
         services.server.serve(sender.port(driver::Message::Said))?;
-        let driver = driver::Driver::new(self.settings, services, sender, receiver);
+        let mut driver = driver::Driver::new(self.settings, services, sender, receiver);
+        if let Some(store) = store {
+            driver.keep_in(store, &context.node)?;
+        }
         Ok(RunningPlugin::new(stop, move || driver.run()))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

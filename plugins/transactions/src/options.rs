@@ -19,6 +19,9 @@ pub struct Settings {
     pub pulled_bytes_max: u64,
     pub pull_ms: u64,
     pub pull_stall_ms: u64,
+    pub resume_ms: u64,
+    pub kept_inputs_max: u64,
+    pub owner_lease_ms: u64,
     pub requests_max: usize,
 }
 
@@ -35,6 +38,9 @@ impl Default for Settings {
             pulled_bytes_max: 4 << 30,
             pull_ms: 600_000,
             pull_stall_ms: 30_000,
+            resume_ms: 300_000,
+            kept_inputs_max: 256 << 20,
+            owner_lease_ms: 10_000,
             requests_max: 4096,
         }
     }
@@ -52,6 +58,7 @@ impl Settings {
             ("calls_max", read.calls_max as u64, 1),
             ("open_max", read.open_max as u64, 1),
             ("attempts_max", read.attempts_max.into(), 1),
+            ("owner_lease_ms", read.owner_lease_ms, 1000),
             ("requests_max", read.requests_max as u64, 1),
         ])?;
         Ok(read)

@@ -8,18 +8,30 @@
 
 mod entry;
 mod ids;
+mod journal;
+mod keeping;
+pub mod kept;
 mod naming;
+mod recorded;
 mod running;
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use std::time::Duration;
+
 use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Instant, Result, TransactionId};
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
+use farcall_link::line::Return;
+use farcall_services::store::{Change, Condition};
+use farcall_services::transactions::User;
 use farcall_wire::{Open, RelayTicket, Reply, Request, TicketKey};
 
 pub use entry::{Beginning, Entry, Owner, Phase};
 pub use ids::Ids;
+pub use journal::Journal;
+pub use keeping::{Keeping, Loading, Store, Taken, TakenInput, Ticket, Writing};
+pub use recorded::{Check, Recorded};
 pub use running::{Delayed, Learned, Running, Wanted, kind_of};
 pub use servers::{HERE, Server, Servers, Standing, Way};
 
@@ -57,6 +69,14 @@ pub enum Tag {
     Put(DataNumber),
     /// An input that is a number.
     Number(DataNumber),
+    /// An input that is to be written down, by its index in the message.
+    Input(u32),
+    /// An input that was put there again.
+    Given(DataNumber),
+    /// A call that is taken up, before it is known whether it is there.
+    TakenUp(CallNumber, u32),
+    /// What is there of values that are to be there.
+    There(u32),
     /// It is of no interest.
     Other,
 }
@@ -114,6 +134,21 @@ pub enum Action {
     Cancel(LineNumber, CallNumber, u32),
     /// Leave all servers of a transaction.
     Leave(TransactionNumber),
+    /// Connect to the server of this node for a user whose client has left.
+    ConnectFor(TransactionNumber, User),
+    /// Put an input there again.
+    Give(LineNumber, CallId, DataId, Box<TakenInput>),
+    /// Take a call up that was opened over another connection.
+    Resume(LineNumber, Tag, CallId),
+    /// Close a connection, or all of a transaction, as if they were lost: others go on with what is
+    /// there.
+    Drop(TransactionNumber, Option<ServerNumber>),
+    /// Write to the store.
+    Write(Ticket, Vec<Condition>, Vec<Change>),
+    /// Read a page of the store.
+    Read(Ticket, String, Option<String>, usize),
+    /// Have a lease.
+    Lease,
 }
 
 /// All transactions.
@@ -130,6 +165,7 @@ pub struct State {
     due: BTreeSet<(Instant, TransactionNumber)>,
     last: u64,
     pub(crate) out: VecDeque<Action>,
+    pub(crate) keeping: Keeping,
 }
 
 impl State {
@@ -145,7 +181,28 @@ impl State {
             due: BTreeSet::new(),
             last: 0,
             out: VecDeque::new(),
+            keeping: Keeping::default(),
         }
+    }
+
+    /// How the connections of a transaction come back, if they do; `connections` of the same kind
+    /// were there before.
+    pub fn returns(&self, (number, server): LineNumber) -> Option<Return> {
+        let entry = self.entries.get(&number)?;
+        self.keeping.store.as_ref().filter(|_| entry.keep.is_some())?;
+        let again = entry.servers().get(server).map_or(0, |server| server.connections);
+        let keep = Duration::from_millis(self.settings.resume_ms);
+        Some(Return { name: Ids(entry.id).name(), keep, again })
+    }
+
+    /// How long after the end of this process others may take up its transactions.
+    pub fn owner_lease_ms(&self) -> u64 {
+        self.settings.owner_lease_ms
+    }
+
+    /// Whether news of a transaction are not to be taken: what was decided is being written.
+    pub fn is_closed(&self, number: TransactionNumber) -> bool {
+        self.keeping.is_closed(number)
     }
 
     /// The next thing to do.
@@ -163,12 +220,16 @@ impl State {
         self.entries.get_mut(&number)
     }
 
-    /// One of them, with room for what it leads to.
+    /// One of them, with room for what it leads to: that of one which is written down waits.
     pub(crate) fn parts(
         &mut self,
         number: TransactionNumber,
     ) -> Option<(&mut Entry, &mut VecDeque<Action>)> {
-        Some((self.entries.get_mut(&number)?, &mut self.out))
+        let out = match self.keeping.journals.get_mut(&number) {
+            Some(journal) => &mut journal.pending,
+            None => &mut self.out,
+        };
+        Some((self.entries.get_mut(&number)?, out))
     }
 
     /// The transaction of this id, if it is this principal's.
@@ -215,11 +276,16 @@ impl State {
             self.due.remove(&(before, number));
         }
         self.due.extend(next.map(|at| (at, number)));
+        if self.keeping.journals.contains_key(&number) {
+            self.keeping.dirty.insert(number);
+        }
     }
 
     /// When [`State::tick`] has something to do.
     pub fn next_tick(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        let due = self.due.first().map(|(at, _)| *at);
+        let again = self.keeping.retries.first().map(|(at, _)| *at);
+        due.into_iter().chain(again).min()
     }
 
     /// Transactions of which something is due.

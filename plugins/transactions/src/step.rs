@@ -2,9 +2,13 @@
 
 mod ask;
 mod begin;
+mod build;
+mod keep;
 mod moves;
 mod place;
 mod run;
+mod take;
+mod take_up;
 
 pub use moves::MoveFailure;
 
@@ -26,6 +30,7 @@ impl State {
         request: TransactionRequest,
     ) {
         let principal = asker.principal.clone();
+        let Some(request) = self.look_elsewhere(question, &principal, request) else { return };
         let answer = match request {
             TransactionRequest::Begin(begin) => match self.begin(now, question, asker, *begin) {
                 Ok(()) => return,
@@ -43,6 +48,9 @@ impl State {
                 let mine = ids.iter().filter_map(|id| self.of(id, &principal));
                 for number in mine.collect::<Vec<_>>() {
                     self.end(number, &ended());
+                }
+                if self.waits_to_leave(question, &ids) {
+                    return;
                 }
                 Ok(Reply::Done)
             }
@@ -85,24 +93,49 @@ impl State {
             let Some(entry) = self.entry_mut(number) else { continue };
             if entry.expires.is_some_and(|at| at <= now) {
                 self.end(number, &ended());
+            } else if entry.is_taken_up() {
+                self.try_servers_again(now, number);
             } else {
                 self.dial_again(now, number);
                 self.hurry(now, number);
             }
         }
+        while let Some((at, ticket)) = self.keeping.retries.first().copied() {
+            if at > now {
+                break;
+            }
+            self.keeping.retries.pop_first();
+            self.ask_again(ticket);
+        }
     }
 
     /// A transaction goes, with all that is left of it.
     pub(crate) fn end(&mut self, number: TransactionNumber, why: &Error) {
-        let Some(entry) = self.remove(number) else { return };
-        let why = Failure::from(why);
-        if let Phase::Beginning(beginning) = &entry.phase {
-            self.out.push_back(Action::Answer(beginning.question, Err(why.clone().into())));
+        let owner = self.owner_of(number);
+        let Some(id) = self.forget(number, why) else { return };
+        self.out.push_back(Action::Leave(number));
+        if let Some(owner) = owner {
+            self.erase(id, owner);
         }
-        for question in entry.awaiting {
+    }
+
+    /// A transaction is not here any more, and all who wait for it are told why.
+    pub(crate) fn forget(
+        &mut self,
+        number: TransactionNumber,
+        why: &Error,
+    ) -> Option<TransactionId> {
+        let entry = self.remove(number)?;
+        self.keeping.journals.remove(&number);
+        let why = Failure::from(why);
+        let beginning = match entry.phase {
+            Phase::Beginning(beginning) => beginning.questions,
+            Phase::Running(_) => Vec::new(),
+        };
+        for question in beginning.into_iter().chain(entry.awaiting) {
             self.out.push_back(Action::Answer(question, Err(why.clone().into())));
         }
-        self.out.push_back(Action::Leave(number));
+        Some(entry.id)
     }
 }
 

@@ -66,7 +66,10 @@ impl Placer {
         for event in events {
             self.askers.since = None;
             match event {
-                LineEvent::Open(_) | LineEvent::Ended(..) | LineEvent::Fetched(..) => {}
+                LineEvent::Open(..)
+                | LineEvent::TakenUp(_)
+                | LineEvent::Ended(..)
+                | LineEvent::Fetched(..) => {}
                 LineEvent::Reply(_, reply) => self.take_reply(reply),
             }
         }

@@ -70,6 +70,7 @@ impl Driver {
             Control::Published => {
                 self.set_listening(epoll::EventFlags::IN);
                 self.server.published(self.world.now());
+                self.transactor_may_connect();
             }
             Control::IsOwn(own) => self.server.is_own(own),
             Control::Grant(table) => {

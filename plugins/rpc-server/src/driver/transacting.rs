@@ -4,13 +4,25 @@
 use std::collections::VecDeque;
 
 use farcall_base::{ChannelId, ConnectionId, DataId, Error, ErrorKind, Result};
+use farcall_link::hosts::CertifiedHosts;
 use farcall_link::stream::ByteStream;
 use farcall_services::mailbox::{Port, Refusal};
-use farcall_services::transactions::{Asker, Elements, Message as ToPlugin, Pulled, ToServer};
+use farcall_services::transactions::{
+    Asker, Elements, Message as ToPlugin, Pulled, ToServer, User,
+};
 use farcall_wire::{PullRequest, TransactionRequest};
 
+use super::journal::Life;
 use super::{Driver, Message};
+use crate::LogLevel;
+use crate::access::{self, Principal};
+use crate::state::{Caller, Newcomer, Speaks};
 use crate::step::Surroundings;
+
+fn revoked(name: &str) -> Error {
+    let message = format!("the certificate with which \"{name}\" began it was revoked");
+    Error::new(ErrorKind::PermissionDenied, "take up a transaction", message)
+}
 
 /// News that wait for a plugin which is too busy.
 const UNTOLD_MAX: usize = 65_536;
@@ -21,6 +33,9 @@ pub struct Transactor {
     port: Option<Port<ToPlugin>>,
     /// What it was too busy to be told.
     untold: VecDeque<ToPlugin>,
+    /// Its connections for users who have left, until all is published.
+    early: Vec<(Box<dyn ByteStream>, User)>,
+    all_published: bool,
 }
 
 impl Transactor {
@@ -39,7 +54,53 @@ impl Driver {
                 self.server.serve_transactions();
             }
             ToServer::Adopt { stream, asked } => self.adopt_transactor(stream, asked),
+            ToServer::AdoptFor { stream, user } => {
+                let transactor = &mut self.services.transactor;
+                if transactor.all_published || !self.transports.opens_when_published {
+                    return self.adopt_for(stream, user);
+                }
+                transactor.early.push((stream, user));
+            }
+            ToServer::Warn(message) => self.journal.life(LogLevel::Warn, || Life {
+                outcome: "failed",
+                message: Some(message),
+                ..Life::default()
+            }),
         }
+    }
+
+    /// All that is to be published when the server starts is.
+    pub(super) fn transactor_may_connect(&mut self) {
+        self.services.transactor.all_published = true;
+        for (stream, user) in std::mem::take(&mut self.services.transactor.early) {
+            self.adopt_for(stream, user);
+        }
+    }
+
+    /// The plugin speaks for a user who is not connected: what that user may do now, it may.
+    fn adopt_for(&mut self, stream: Box<dyn ByteStream>, user: User) {
+        let User { principal: name, address, certificate } = user;
+        let judged = access::named(&name, Some((self.transports.own_uid)()));
+        let is_revoked = |certificate: &str| {
+            self.doors.listeners.iter().any(|listener| listener.is_revoked(certificate))
+        };
+        let judged = match &certificate {
+            Some(certificate) if is_revoked(certificate) => Err(revoked(&name)),
+            _ => judged,
+        };
+        let (principal, refusal) = match judged {
+            Ok(principal) => (principal, None),
+            Err(error) => (Principal { name: name.clone(), owns_server: false }, Some(error)),
+        };
+        let rights = access::rights(&self.options.access, &principal);
+        let Some(connection) = self.add(stream) else { return };
+        self.tell_of(connection, "opened", &name, Some(&address));
+        self.world.set_principal(connection, name);
+        let hosts = CertifiedHosts::default();
+        let caller = Caller { address, rights, certificate, hosts, speaks: Speaks::Within };
+        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal };
+        self.server.transactor_connected(connection, newcomer, self.world.now());
+        self.wires.look_again(connection);
     }
 
     /// The plugin is at the other end of a stream: one that came too late is closed.
@@ -128,7 +189,7 @@ impl Driver {
 
     /// Tells the plugin what it had no room for, in its order.
     pub(super) fn tell_transactor_again(&mut self) {
-        let Transactor { port, untold } = &mut self.services.transactor;
+        let Transactor { port, untold, .. } = &mut self.services.transactor;
         let Some(port) = port else { return untold.clear() };
         while let Some(news) = untold.pop_front() {
             if let Err(refused) = port.try_send(news) {

@@ -38,7 +38,7 @@ impl Connected {
     /// This is to come on a channel.
     pub fn await_on(&mut self, channel: ChannelId, due: Due) {
         self.due.insert(channel, due);
-        if let Due::Answer(Tag::Call(call, attempt)) = due {
+        if let Due::Answer(Tag::Call(call, attempt) | Tag::TakenUp(call, attempt)) = due {
             self.calls.insert((call, attempt), channel);
         }
     }
@@ -46,10 +46,17 @@ impl Connected {
     /// It has come: what it is.
     pub fn take(&mut self, channel: ChannelId) -> Option<Due> {
         let due = self.due.remove(&channel)?;
-        if let Due::Answer(Tag::Call(call, attempt)) = due {
+        if let Due::Answer(Tag::Call(call, attempt) | Tag::TakenUp(call, attempt)) = due {
             self.calls.remove(&(call, attempt));
         }
         Some(due)
+    }
+
+    /// The server has the call that was taken up on a channel: it is one like others now.
+    pub fn taken_up(&mut self, channel: ChannelId) {
+        if let Some(Due::Answer(Tag::TakenUp(call, attempt))) = self.due.get(&channel).copied() {
+            self.due.insert(channel, Due::Answer(Tag::Call(call, attempt)));
+        }
     }
 
     /// The channel of a call that is open.

@@ -28,6 +28,8 @@ struct OnItsWay {
     moved: Move,
     /// What of it lies here.
     bytes: u64,
+    /// Its value, until that goes on.
+    fetched: Option<FetchedData>,
 }
 
 /// All of them.
@@ -36,6 +38,8 @@ pub struct Moving {
     moves: BTreeMap<MoveNumber, OnItsWay>,
     /// Those that servers pull: nothing of them lies here.
     pulls: BTreeMap<MoveNumber, OnItsWay>,
+    /// Those whose value has come, and goes on.
+    ready: VecDeque<MoveNumber>,
     last: u64,
     bytes: u64,
     bytes_max: u64,
@@ -44,10 +48,15 @@ pub struct Moving {
 impl Moving {
     /// There are none, and together they may take so many bytes.
     pub fn new(bytes_max: u64) -> Moving {
-        let queue = VecDeque::new();
-        let moves = BTreeMap::new();
-        let pulls = BTreeMap::new();
-        Moving { queue, moves, pulls, last: 0, bytes: 0, bytes_max }
+        Moving {
+            queue: VecDeque::new(),
+            moves: BTreeMap::new(),
+            pulls: BTreeMap::new(),
+            ready: VecDeque::new(),
+            last: 0,
+            bytes: 0,
+            bytes_max,
+        }
     }
 
     /// A value is to be moved.
@@ -79,8 +88,16 @@ impl Driver {
     /// Starts moves for which there is room: the connections over which something is to be sent.
     pub(super) fn start_moves(&mut self) -> Vec<LineNumber> {
         let mut touched = Vec::new();
+        for number in std::mem::take(&mut self.moving.ready) {
+            touched.extend(self.put(number));
+        }
+        let mut waiting = VecDeque::new();
         while self.moving.moves.len() < FETCHES_MAX && self.moving.bytes < self.moving.bytes_max {
             let Some((transaction, moved)) = self.moving.queue.pop_front() else { break };
+            if self.state.is_closed(transaction) {
+                waiting.push_back((transaction, moved));
+                continue;
+            }
             self.moving.last += 1;
             let number = MoveNumber(self.moving.last);
             let (from, id) = moved.from;
@@ -90,30 +107,42 @@ impl Driver {
                 self.state.handle_moved(self.now(), transaction, &moved, Err(why));
                 continue;
             }
-            self.moving.moves.insert(number, OnItsWay { transaction, moved, bytes: 0 });
+            let one = OnItsWay { transaction, moved, bytes: 0, fetched: None };
+            self.moving.moves.insert(number, one);
             touched.extend(self.say(line, Due::Fetched(number), |line| line.fetch(id).map(Some)));
         }
+        waiting.append(&mut self.moving.queue);
+        self.moving.queue = waiting;
         touched
     }
 
-    /// A value has come from its server, and goes on to the other one.
+    /// A value has come from its server. It goes on to the other one when all news that came with it
+    /// are written down, if they are to be.
     pub(super) fn fetched(&mut self, number: MoveNumber, fetched: FetchedData) {
         let Some(one) = self.moving.moves.get_mut(&number) else { return };
         one.bytes = fetched.bytes;
         self.moving.bytes += fetched.bytes;
+        one.fetched = Some(fetched);
+        self.moving.ready.push_back(number);
+    }
+
+    fn put(&mut self, number: MoveNumber) -> Option<LineNumber> {
+        let one = self.moving.moves.get_mut(&number)?;
+        if self.state.is_closed(one.transaction) {
+            self.moving.ready.push_back(number);
+            return None;
+        }
+        let fetched = one.fetched.take()?;
         let (to, id) = one.moved.to;
         let line = (one.transaction, to);
         let put = (one.moved.call, id);
         let key = one.moved.key;
         if !self.lines.contains_key(&line) {
             let why = MoveFailure::Target(gone(&lost()));
-            return self.finish_move(number, Err(why));
+            self.finish_move(number, Err(why));
+            return None;
         }
-        // What came over that connection is not looked at in here: events of this one are left to
-        // handle, and a channel that one of them is about could be taken by another call meanwhile.
-        let said = self
-            .say(line, Due::Put(number), |line| line.put(put, &fetched, key.as_ref()).map(Some));
-        self.touched.extend(said);
+        self.say(line, Due::Put(number), |line| line.put(put, &fetched, key.as_ref()).map(Some))
     }
 
     /// A value is to be pulled by the server that it is for: the connection over which that is told.
@@ -137,7 +166,8 @@ impl Driver {
         let asked = PullRequest { data, source, addresses, ticket, bytes_max, key };
         self.moving.last += 1;
         let number = MoveNumber(self.moving.last);
-        self.moving.pulls.insert(number, OnItsWay { transaction, moved, bytes: 0 });
+        let one = OnItsWay { transaction, moved, bytes: 0, fetched: None };
+        self.moving.pulls.insert(number, one);
         let request = Request::Pull(Box::new(asked));
         self.say(line, Due::Pulled(number), |line| line.ask(&request).map(Some))
     }

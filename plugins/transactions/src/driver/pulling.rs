@@ -137,7 +137,7 @@ fn wait(line: &mut Line, limits: &Limits) -> Result<FetchedData> {
                     let none = || Error::new(ErrorKind::Protocol, OPERATION, "it sent no value");
                     return Err(result.failure.map_or_else(none, Error::from));
                 }
-                LineEvent::Open(_) | LineEvent::Reply(..) => {}
+                LineEvent::Open(..) | LineEvent::TakenUp(_) | LineEvent::Reply(..) => {}
             }
         }
         let now = Instant::now();

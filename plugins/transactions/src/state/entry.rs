@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ConnectionId, DataId, Instant, TransactionId};
+use farcall_base::{ConnectionId, DataId, Instant, Result, TransactionId};
 use farcall_graph::{Message, Plan};
 use farcall_idl::interface::Interface;
-use farcall_services::transactions::ClientName;
+use farcall_services::transactions::{ClientName, User};
 use farcall_wire::{DataStatus, Failure};
 
-use super::{QuestionNumber, Running, Servers};
+use super::{QuestionNumber, Running, Servers, Taken, Writing};
 
 /// A transaction.
 pub struct Entry {
@@ -55,8 +55,8 @@ pub enum Phase {
 
 /// A transaction that is being checked.
 pub struct Beginning {
-    /// Who is to be told.
-    pub question: QuestionNumber,
+    /// Who is to be told: a client that lost its connection begins it again.
+    pub questions: Vec<QuestionNumber>,
     /// What it says.
     pub message: Message,
     /// The interfaces of its routines, as far as the server has told them.
@@ -73,6 +73,21 @@ pub struct Beginning {
     pub unanswered: usize,
     /// The checked graph, once it was checked.
     pub plan: Option<Plan>,
+    /// The user that its calls are made for when the client has left; else why that cannot be.
+    pub user: Result<User>,
+    /// What is written of it before it runs.
+    pub writing: Option<Box<Writing>>,
+    /// What the store had of it, if it is taken up.
+    pub taken: Option<Box<Taken>>,
+}
+
+impl Beginning {
+    /// When servers of a transaction that is taken up are tried again, or waited for no more.
+    fn next_due(&self) -> Option<Instant> {
+        let taken = self.taken.as_ref()?;
+        let until = (self.unanswered == 0 && self.has_dialled).then_some(taken.until);
+        self.servers.next_again().into_iter().chain(until).min()
+    }
 }
 
 impl Entry {
@@ -92,6 +107,29 @@ impl Entry {
         }
     }
 
+    /// What its client said that it is.
+    pub fn message(&self) -> &Message {
+        match &self.phase {
+            Phase::Beginning(beginning) => {
+                beginning.plan.as_ref().map_or(&beginning.message, Plan::message)
+            }
+            Phase::Running(running) => running.plan.message(),
+        }
+    }
+
+    /// Servers that it runs on.
+    pub fn servers(&self) -> &Servers {
+        match &self.phase {
+            Phase::Beginning(beginning) => &beginning.servers,
+            Phase::Running(running) => &running.servers,
+        }
+    }
+
+    /// Whether it is taken up from the store, and does not run yet.
+    pub fn is_taken_up(&self) -> bool {
+        matches!(&self.phase, Phase::Beginning(beginning) if beginning.taken.is_some())
+    }
+
     /// Whether all its calls have ended.
     pub fn is_over(&self) -> bool {
         self.running().is_some_and(|running| running.transaction.is_over())
@@ -100,7 +138,7 @@ impl Entry {
     /// How many calls it has.
     pub fn calls(&self) -> usize {
         match &self.phase {
-            Phase::Beginning(beginning) => beginning.message.calls.len(),
+            Phase::Beginning(_) => self.message().calls.len(),
             Phase::Running(running) => running.transaction.graph().calls(),
         }
     }
@@ -117,7 +155,11 @@ impl Entry {
         let late = running.and_then(|running| running.transaction.next_late());
         let again = running.filter(|running| !running.transaction.is_over());
         let again = again.and_then(|running| running.servers.next_again());
-        self.expires.into_iter().chain(late).chain(again).min()
+        let taken = match &self.phase {
+            Phase::Beginning(beginning) => beginning.next_due(),
+            Phase::Running(_) => None,
+        };
+        self.expires.into_iter().chain(late).chain(again).chain(taken).min()
     }
 
     /// Sets when it is forgotten: its client has come, left, or it has ended.

@@ -10,6 +10,9 @@ const DATA: u8 = 0xaa;
 const PUT: u8 = 0x99;
 const MOVED: u8 = 0x66;
 const MOVE: u8 = 0x3c;
+const GIVEN: u8 = 0xc3;
+/// What makes the name of a transaction's connections of its id.
+const NAME: u8 = 0x5a;
 
 /// Makes ids.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +42,16 @@ impl Ids {
     /// The id of the call that puts it there.
     pub fn move_call(self, data: DataNumber, time: u32) -> CallId {
         CallId(self.id(MOVE, data.0, time))
+    }
+
+    /// The id of the call that puts an input there again.
+    pub fn given(self, data: DataNumber) -> CallId {
+        CallId(self.id(GIVEN, data.0, 0))
+    }
+
+    /// The name under which its connections come back.
+    pub fn name(self) -> [u8; 16] {
+        self.0.0.map(|byte| byte ^ NAME)
     }
 
     /// Eight of the transaction's random bytes, changed by the kind, then the two numbers.

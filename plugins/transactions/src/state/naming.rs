@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use farcall_base::DataId;
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
 
+use super::Move;
 use super::running::{Delayed, Running};
 
 /// Ids of values that are not where they are used yet.
@@ -14,6 +15,8 @@ pub struct Naming {
     /// Values that were promised at a server, and have not come: which server they are on their way
     /// from, if they are.
     pub promised: BTreeMap<(DataNumber, ServerNumber), Option<ServerNumber>>,
+    /// Values that are to be brought elsewhere once they are made, by the call that makes them.
+    pub waiting: BTreeMap<CallNumber, Vec<Move>>,
     /// By what ids calls that are open name what they use, by call and attempt.
     named: BTreeMap<(CallNumber, u32), Named>,
 }

@@ -12,6 +12,7 @@ use farcall_idl::interface::Parameter;
 use farcall_wire::{Argument, Failure, InlineBytes, Open, Promise};
 
 use super::naming::Naming;
+use super::recorded::Recorded;
 use super::{HERE, Ids, Move, Servers};
 
 /// Seconds that a call takes whose routine has not returned yet.
@@ -71,11 +72,11 @@ pub struct Running {
     /// Results that the client wants.
     pub wanted: HashMap<DataNumber, Wanted>,
     /// Ids that values have at servers.
-    places: HashMap<(DataNumber, ServerNumber), DataId>,
-    /// How calls that are open name what they use.
-    pub(super) naming: Naming,
+    pub(super) places: HashMap<(DataNumber, ServerNumber), DataId>,
+    /// How calls that are open name what they use, and values that are to be brought elsewhere.
+    pub naming: Naming,
     /// Values that are numbers where they are made or used.
-    as_numbers: BTreeSet<DataNumber>,
+    pub(super) as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
     pub numbers: HashMap<DataNumber, InlineBytes>,
     /// Calls that wait for such numbers.
@@ -89,17 +90,8 @@ pub struct Running {
     failed: BTreeSet<CallNumber>,
     /// Data that is to be deleted.
     pub unneeded: Vec<(ServerNumber, DataId)>,
-    /// Values that are brought to servers.
-    pub moves: Moves,
-}
-
-/// Values that are brought to servers, and numbers that are put there.
-#[derive(Default)]
-pub struct Moves {
-    /// How many so far.
-    pub count: u32,
-    /// Those whose value is being made, by the call that makes it.
-    pub waiting: BTreeMap<CallNumber, Vec<Move>>,
+    /// What is written of it, and compared when it is taken up.
+    pub recorded: Recorded,
 }
 
 impl Running {
@@ -133,7 +125,7 @@ impl Running {
             returned: BTreeSet::new(),
             failed: BTreeSet::new(),
             unneeded: Vec::new(),
-            moves: Moves::default(),
+            recorded: Recorded::default(),
             plan,
         }
     }
@@ -154,7 +146,7 @@ impl Running {
     ) -> Option<Box<Open>> {
         for data in self.transaction.graph().call(call).makes.clone() {
             let id = self.made_as(data, server, attempt);
-            self.places.insert((data, server), id);
+            self.set_place(data, server, id);
         }
         let one = Delayed { call, attempt, server };
         let open = self.message(one);
@@ -175,7 +167,7 @@ impl Running {
     pub fn has_made(&mut self, call: CallNumber, server: ServerNumber, attempt: u32) {
         for data in self.transaction.graph().call(call).makes.clone() {
             let id = self.made_as(data, server, attempt);
-            self.places.insert((data, server), id);
+            self.set_place(data, server, id);
         }
     }
 
@@ -254,20 +246,21 @@ impl Running {
         from: ServerNumber,
         to: ServerNumber,
     ) -> (Move, Option<Promise>) {
-        self.moves.count += 1;
-        let call = self.ids.move_call(data, self.moves.count);
+        self.recorded.moves += 1;
+        let call = self.ids.move_call(data, self.recorded.moves);
         let from = (from, self.place(data, from));
         let key = self.servers.key_at(to);
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = true;
-            self.places.insert((data, to), wanted.id);
-            return (Move { data, from, to: (to, wanted.id), call, key }, None);
+            let id = wanted.id;
+            self.set_place(data, to, id);
+            return (Move { data, from, to: (to, id), call, key }, None);
         }
         if self.naming.promised.insert((data, to), Some(from.0)).is_some() {
             return (Move { data, from, to: (to, self.place(data, to)), call, key }, None);
         }
-        let id = self.ids.moved(data, self.moves.count);
-        self.places.insert((data, to), id);
+        let id = self.ids.moved(data, self.recorded.moves);
+        self.set_place(data, to, id);
         let kind = match self.plan.origin(data) {
             Origin::Input(input) => self.plan.message().inputs[input as usize].kind.clone(),
             Origin::Result(..) => self.kind(data).map(|kind| kind.to_string()).unwrap_or_default(),
@@ -279,7 +272,7 @@ impl Running {
     pub fn has_moved(&mut self, data: DataNumber, (to, id): (ServerNumber, DataId)) {
         self.naming.promised.remove(&(data, to));
         // A late call may have been to make it there meanwhile, under another id.
-        self.places.insert((data, to), id);
+        self.set_place(data, to, id);
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = false;
         }
@@ -290,9 +283,9 @@ impl Running {
         let id = self.wanted.get(&data)?.id;
         let bytes = self.numbers.get(&data)?.clone();
         let kind = self.kind(data)?;
-        self.moves.count += 1;
+        self.recorded.moves += 1;
         let one = Argument::Inline(1i64.to_ne_bytes().as_slice().into());
-        let call = self.ids.put(data, self.moves.count);
+        let call = self.ids.put(data, self.recorded.moves);
         let contract = farcall_idl::encode::contract_hash(&kind.interface());
         let arguments = vec![one, Argument::Inline(bytes)];
         let mut open = Open::new(call, kind.to_string(), contract, arguments);

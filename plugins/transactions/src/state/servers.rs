@@ -10,6 +10,8 @@ use farcall_wire::{OWN_USER, PULL_ADDRESSES_MAX, TicketKey};
 
 use super::Pull;
 
+use super::kept::{KeptServer, KeptWay};
+
 /// The server of this node.
 pub const HERE: ServerNumber = ServerNumber(0);
 /// Others that one transaction runs on.
@@ -73,6 +75,10 @@ pub struct Server {
     pub again: Option<(Instant, Duration)>,
     /// Since when it is lost.
     pub lost: Option<Instant>,
+    /// Which run of it this is.
+    pub run: Option<[u8; 16]>,
+    /// How many connections there were to it before, by this transaction.
+    pub connections: u64,
 }
 
 impl Server {
@@ -90,6 +96,8 @@ impl Server {
             trouble: None,
             again: None,
             lost: None,
+            run: None,
+            connections: 0,
         }
     }
 }
@@ -152,6 +160,48 @@ impl Servers {
         let name = named.into_iter().find(|name| name.starts_with("tls://"))?;
         let receiver = host_of(&name).to_owned();
         (!ports.is_empty()).then_some(Pull { key, receiver, addresses: ports, bytes_max })
+    }
+
+    /// As they are written down.
+    pub fn kept(&self) -> Vec<KeptServer> {
+        let kept = |server: &Server| KeptServer {
+            name: server.name.clone(),
+            addresses: server.addresses.clone(),
+            processors: server.processors,
+            run: server.run,
+            way: match &server.way {
+                Way::Socket(_) => KeptWay::Socket,
+                Way::AsUser(_) => KeptWay::AsUser,
+                Way::Led(_) => KeptWay::Led,
+            },
+        };
+        self.all.iter().map(kept).collect()
+    }
+
+    /// Those of a transaction that is taken up: the one of this node is a new one, and the one that
+    /// was the first is the last.
+    pub fn taken_up(processors: u32, routines: usize, kept: Vec<KeptServer>) -> Servers {
+        let mut all = Servers::here(processors, routines);
+        let mut others = kept.into_iter();
+        let first = others.next();
+        for kept in others.chain(first) {
+            let way = kept.way();
+            let mut server = Server::new(kept.name, way, kept.processors);
+            server.addresses = kept.addresses;
+            server.offers = (0..routines as u32).map(|routine| (routine, 0.0)).collect();
+            server.run = kept.run;
+            server.connections = 1;
+            all.all.push(server);
+        }
+        if let Some(here) = all.get_mut(HERE) {
+            here.connections = 1;
+        }
+        all
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
     }
 
     /// One of them.
@@ -223,7 +273,12 @@ impl Servers {
                 continue;
             }
             // It may have been restarted: late news of it are not to be taken for its own.
-            let server = Server { standing: Standing::Coming(1), ..self.all[at].clone() };
+            let server = Server {
+                standing: Standing::Coming(1),
+                run: None,
+                connections: self.all[at].connections + 1,
+                ..self.all[at].clone()
+            };
             self.all[at].again = None;
             let way = server.way.clone();
             self.all.push(server);

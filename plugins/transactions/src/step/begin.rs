@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Instant, Result};
+use farcall_base::{Error, ErrorKind, Instant, Result, TransactionId};
 use farcall_graph::{Message, Place, Plan, RoutineName, Transaction};
 use farcall_idl::data::DataKind;
 use farcall_idl::decode::decode_interface;
@@ -26,10 +26,10 @@ const ROUTINES_MAX: usize = 1000;
 /// Of transactions and their calls, one user has at most one part of so many.
 const SHARE: usize = 2;
 /// Promises in one request.
-const PROMISES_MAX: usize = 10_000;
+pub(super) const PROMISES_MAX: usize = 10_000;
 /// Seconds that a call and a byte take, as far as the order of calls depends on it at first.
-const RUN_S: f64 = 0.01;
-const BYTE_S: f64 = 1e-9;
+pub(super) const RUN_S: f64 = 0.01;
+pub(super) const BYTE_S: f64 = 1e-9;
 
 impl State {
     pub(super) fn begin(
@@ -39,10 +39,11 @@ impl State {
         asker: Asker,
         begin: TransactionBegin,
     ) -> Result<()> {
+        if let Some(number) = self.of(&begin.id, &asker.principal) {
+            return self.begin_again(question, asker, number, &begin);
+        }
         if self.has(&begin.id) {
-            return Err(refused("the id is that of another transaction")
-                .with("transaction", begin.id)
-                .fix("give each transaction an id of its own: sixteen random bytes"));
+            return Err(taken(&begin.id));
         }
         let keep = begin.keep_us.map(Duration::from_micros);
         self.check_keep(keep)?;
@@ -50,7 +51,7 @@ impl State {
         self.check_room(&asker.principal, &message)?;
         let asked = (asker.connection, asker.channel);
         let beginning = Beginning {
-            question,
+            questions: vec![question],
             interfaces: vec![None; message.routines.len()],
             inputs: BTreeMap::new(),
             servers: Servers::here(self.processors, message.routines.len())
@@ -59,6 +60,9 @@ impl State {
             has_dialled: false,
             unanswered: 0,
             plan: None,
+            user: asker.user,
+            writing: None,
+            taken: None,
             message,
         };
         let owner =
@@ -75,6 +79,30 @@ impl State {
             phase: Phase::Beginning(Box::new(beginning)),
         });
         self.out.push_back(Action::Connect(number, asked));
+        Ok(())
+    }
+
+    /// A client that lost its connection does not know whether its transaction has begun.
+    fn begin_again(
+        &mut self,
+        question: QuestionNumber,
+        asker: Asker,
+        number: TransactionNumber,
+        begin: &TransactionBegin,
+    ) -> Result<()> {
+        let message = Message::decode(&begin.graph)?;
+        let Some((entry, out)) = self.parts(number) else { return Ok(()) };
+        if *entry.message() != message {
+            return Err(taken(&begin.id));
+        }
+        entry.owner =
+            Owner { connection: Some(asker.connection), client: asker.client, may_return: None };
+        entry.expires = None;
+        match &mut entry.phase {
+            Phase::Beginning(beginning) => beginning.questions.push(question),
+            Phase::Running(_) => out.push_back(Action::Answer(question, Ok(Reply::Done))),
+        }
+        self.reschedule(number);
         Ok(())
     }
 
@@ -130,8 +158,17 @@ impl State {
 
     /// The plugin is connected for a transaction. The server of this node is asked for what the graph is
     /// checked with; another one for the interfaces of what it has.
-    pub fn handle_connected(&mut self, now: Instant, line: LineNumber, features: &[String]) {
+    pub fn handle_connected(
+        &mut self,
+        now: Instant,
+        line: LineNumber,
+        features: &[String],
+        run: Option<[u8; 16]>,
+    ) {
         let (number, server) = line;
+        if !self.is_same_run(now, line, run) {
+            return;
+        }
         if !features.iter().any(|feature| feature == DATA) {
             let error = Error::new(ErrorKind::Version, "run a transaction", "it keeps no data");
             return self.handle_lost(now, line, &error);
@@ -141,6 +178,9 @@ impl State {
         }
         if server != HERE {
             return self.ask_other(now, line);
+        }
+        if self.entry(number).is_some_and(Entry::is_taken_up) {
+            return self.ask_here(line);
         }
         let Some((entry, out)) = self.parts(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
@@ -167,6 +207,9 @@ impl State {
         }
         if let Tag::Way(server) = tag {
             return self.led(now, (number, server), reply);
+        }
+        if self.entry(number).is_some_and(Entry::is_taken_up) {
+            return self.here_answered(now, number, tag, reply);
         }
         let is_user = self.is_user;
         let Some(entry) = self.entry_mut(number) else { return };
@@ -209,6 +252,9 @@ impl State {
         let Some(entry) = self.entry_mut(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
         beginning.unanswered = beginning.unanswered.saturating_sub(1);
+        if beginning.taken.is_some() {
+            return self.go_on_when_complete(now, number);
+        }
         self.check_when_complete(now, number);
     }
 
@@ -242,10 +288,18 @@ impl State {
                 beginning.unanswered += beginning.servers.dial(number, principal, out);
                 beginning.plan = Some(plan);
             }
-            Some(plan) => match beginning.servers.check_all_run(&plan) {
-                Ok(()) => return self.start(now, number, plan),
-                Err(error) => return self.end(number, &error),
-            },
+            Some(plan) => {
+                let checked = beginning.servers.check_all_run(&plan);
+                let outcome = match checked {
+                    Ok(()) if self.is_to_be_kept(number) => self.write_down(now, number, plan),
+                    Ok(()) => return self.start(now, number, plan),
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = outcome {
+                    self.end(number, &error);
+                }
+                return;
+            }
         }
         if beginning.unanswered == 0 {
             self.check_when_complete(now, number);
@@ -253,12 +307,14 @@ impl State {
     }
 
     /// Everything is right: it runs.
-    fn start(&mut self, now: Instant, number: TransactionNumber, plan: Plan) {
+    pub(super) fn start(&mut self, now: Instant, number: TransactionNumber, plan: Plan) {
         let limits = self.settings.limits();
         let Some((entry, out)) = self.parts(number) else { return };
         let Phase::Beginning(beginning) = &mut entry.phase else { return };
         let servers = std::mem::take(&mut beginning.servers);
-        out.push_back(Action::Answer(beginning.question, Ok(Reply::Done)));
+        for question in std::mem::take(&mut beginning.questions) {
+            out.push_back(Action::Answer(question, Ok(Reply::Done)));
+        }
         let graph = plan.graph().clone();
         let move_s = |bytes: u64| bytes as f64 * BYTE_S;
         let mut transaction = Transaction::new(now, graph, limits, |_| RUN_S, move_s);
@@ -336,7 +392,7 @@ pub(super) fn interface_of(
 }
 
 /// The results that the client wants, which are its own from now on.
-fn promises(plan: &Plan) -> Vec<Promise> {
+pub(super) fn promises(plan: &Plan) -> Vec<Promise> {
     let results = plan.message().results.iter();
     let promise = |result: &farcall_graph::WantedResult| {
         let interface = plan.interface(farcall_graph::CallNumber(result.call));
@@ -344,6 +400,12 @@ fn promises(plan: &Plan) -> Vec<Promise> {
         Some(Promise { data: result.name, kind: kind.to_string() })
     };
     results.filter_map(promise).collect()
+}
+
+fn taken(id: &TransactionId) -> Error {
+    refused("the id is that of another transaction")
+        .with("transaction", id)
+        .fix("give each transaction an id of its own: sixteen random bytes")
 }
 
 fn refused(message: &'static str) -> Error {

@@ -91,7 +91,7 @@ impl Running {
         }
         match self.transaction.graph().maker(data) {
             Some(maker) if !self.is_at(data, from) => {
-                self.moves.waiting.entry(maker).or_default().push(moved);
+                self.naming.waiting.entry(maker).or_default().push(moved);
             }
             _ => self.set_out(number, moved, out),
         }
@@ -121,13 +121,13 @@ impl Running {
         call: CallNumber,
         out: &mut VecDeque<Action>,
     ) {
-        for mut moved in self.moves.waiting.remove(&call).unwrap_or_default() {
+        for mut moved in self.naming.waiting.remove(&call).unwrap_or_default() {
             let (from, _) = moved.from;
             if self.is_at(moved.data, from) {
                 moved.from = (from, self.place(moved.data, from));
                 self.set_out(number, moved, out);
             } else if self.transaction.is_open_on(call, from) {
-                self.moves.waiting.entry(call).or_default().push(moved);
+                self.naming.waiting.entry(call).or_default().push(moved);
             } else {
                 let error = Error::new(ErrorKind::NotFound, "move a value", "it was not made");
                 let why = MoveFailure::Target(Failure::from(&error));
@@ -198,7 +198,7 @@ impl Running {
     }
 
     /// From wherever it is now; if it is nowhere, it is made again.
-    fn deliver_again(
+    pub(super) fn deliver_again(
         &mut self,
         number: TransactionNumber,
         data: DataNumber,
@@ -229,9 +229,9 @@ impl Running {
         out: &mut VecDeque<Action>,
     ) {
         self.forget_server(server);
-        self.moves.waiting.values_mut().for_each(|all| all.retain(|one| one.to.0 != server));
+        self.naming.waiting.values_mut().for_each(|all| all.retain(|one| one.to.0 != server));
         self.transaction.handle_lost(now, server);
-        for call in self.moves.waiting.keys().copied().collect::<Vec<_>>() {
+        for call in self.naming.waiting.keys().copied().collect::<Vec<_>>() {
             self.look_at_moves(now, number, call, out);
         }
     }

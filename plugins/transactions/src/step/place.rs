@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Bytes, Error, ErrorKind, Instant, Result};
-use farcall_graph::{Argument, CallNumber, Plan};
+use farcall_graph::{Argument, CallNumber, Plan, ServerNumber};
 use farcall_idl::values::ByteValues;
 use farcall_placement::Demand;
 use farcall_wire::{PlaceQuestion, PlacedServer, Reply, Request, ServerPresence, ServerState};
@@ -46,7 +46,7 @@ impl Beginning {
         line: LineNumber,
         out: &mut VecDeque<Action>,
     ) -> usize {
-        let has_others = self.servers.all().count() > 1;
+        let has_others = self.servers.count() > 1 && self.taken.is_none();
         let routines = 0..plan.message().routines.len() as u32;
         let asked = routines.filter(|routine| has_others || self.placed.contains(routine));
         let mut questions = 0;
@@ -134,6 +134,10 @@ impl Servers {
             }
             return;
         }
+        // Of a transaction that is taken up, it may be known already.
+        if self.all().any(|(server, known)| server != HERE && known.name == state.name) {
+            return;
+        }
         if state.leads || state.presence != ServerPresence::Up {
             return;
         }
@@ -198,7 +202,19 @@ impl Servers {
         principal: &str,
         out: &mut VecDeque<Action>,
     ) -> usize {
-        let others = self.all().filter(|(server, _)| *server != HERE);
+        let here = self.get(HERE).map(|here| (here.name.clone(), here.addresses.clone()));
+        let (name, addresses) = here.unwrap_or_default();
+        for server in (1..self.count() as u32).map(ServerNumber) {
+            // This node's own one from before it was restarted.
+            if let Some(known) = self.get_mut(server)
+                && (known.way == Way::Socket(Vec::new())
+                    || (known.name == name && known.addresses == addresses))
+            {
+                known.standing = Standing::Gone;
+            }
+        }
+        let others =
+            self.all().filter(|(server, one)| *server != HERE && one.standing != Standing::Gone);
         let able: Vec<_> = others.map(|(server, one)| (server, one.way.clone())).collect();
         let count = able.len();
         for (server, way) in able {
@@ -209,7 +225,7 @@ impl Servers {
 }
 
 /// What reaches a server for a user.
-fn reach(line: LineNumber, way: Way, principal: &str) -> Action {
+pub(super) fn reach(line: LineNumber, way: Way, principal: &str) -> Action {
     let (number, server) = line;
     match way {
         Way::Socket(addresses) => Action::Dial(line, addresses, Some(principal.to_owned())),
@@ -261,6 +277,9 @@ impl State {
         reply: Reply,
     ) {
         let (number, server) = line;
+        if let (Tag::There(index), Reply::Data(there)) = (tag, &reply) {
+            return self.there(now, number, index, there);
+        }
         let Tag::Interface(routine) = tag else { return };
         let Some(entry) = self.entry_mut(number) else { return };
         let (message, servers) = match &mut entry.phase {
@@ -293,10 +312,36 @@ impl State {
         match entry.running_mut() {
             Some(running) => {
                 running.transaction.handle_server(now, server, processors);
+                if let Some(journal) = self.keeping.journals.get_mut(&number) {
+                    journal.has_servers = true;
+                }
                 self.pump(now, number);
             }
             None => self.answered(now, number),
         }
+    }
+
+    /// A server is connected: which run of it that is. If it was restarted since this transaction was
+    /// written down, it is another server, which is reached under a number of its own.
+    pub(super) fn is_same_run(
+        &mut self,
+        now: Instant,
+        line: LineNumber,
+        run: Option<[u8; 16]>,
+    ) -> bool {
+        let (number, server) = line;
+        let Some(known) = self.servers_of(number).and_then(|all| all.get_mut(server)) else {
+            return true;
+        };
+        let before = std::mem::replace(&mut known.run, run);
+        if before.is_none() || before == run {
+            return true;
+        }
+        known.run = before;
+        self.out.push_back(Action::Drop(number, Some(server)));
+        let error = Error::new(ErrorKind::ConnectionLost, "reach a server", "it was restarted");
+        self.handle_lost(now, line, &error);
+        false
     }
 
     /// Servers that were lost are tried again.
@@ -335,7 +380,13 @@ impl State {
     pub fn handle_lost(&mut self, now: Instant, line: LineNumber, error: &Error) {
         let (number, server) = line;
         if server == HERE {
-            return self.end(number, error);
+            // What is in the store goes on elsewhere, or here in a moment.
+            let is_kept = self.keeping.journals.contains_key(&number);
+            let is_taken_up = self.entry(number).is_some_and(|entry| entry.is_taken_up());
+            return match is_kept || is_taken_up {
+                true => self.release(now, number, error),
+                false => self.end(number, error),
+            };
         }
         let Some(servers) = self.servers_of(number) else { return };
         let was_coming =
@@ -350,5 +401,6 @@ impl State {
             None if was_coming => self.answered(now, number),
             None => {}
         }
+        self.reschedule(number);
     }
 }

@@ -48,6 +48,12 @@ impl State {
     /// Something that was opened, or fetched, over a connection of a transaction has ended.
     pub fn handle_ended(&mut self, now: Instant, line: LineNumber, tag: Tag, result: CallResult) {
         let (number, server) = line;
+        if let Tag::Given(data) = tag {
+            return self.given(now, number, data, result);
+        }
+        if let (Tag::Input(_), Some(failure)) = (tag, result.failure.clone()) {
+            return self.end(number, &failure.into());
+        }
         let Some((entry, out)) = self.parts(number) else { return };
         let Some(running) = entry.running_mut() else { return };
         match tag {
@@ -70,7 +76,7 @@ impl State {
         let Tag::Number(data) = tag else { return };
         let Some((entry, out)) = self.parts(number) else { return };
         let Some(running) = entry.running_mut() else { return };
-        running.numbers.insert(data, bytes);
+        running.set_number(data, bytes);
         running.open_delayed(number, out);
         self.pump(now, number);
     }
@@ -130,7 +136,9 @@ impl Running {
             Deed::Move { data, from, to } => self.bring(now, number, (data, from, to), out),
             // The client gave all that it had.
             Deed::Send { data, to } => self.transaction.handle_not_moved(now, data, to),
-            Deed::TakeUp { .. } => {}
+            Deed::TakeUp { server, calls, data } => {
+                self.take_up(number, server, (calls, data), out);
+            }
             Deed::Ended { call, outcome } => {
                 self.note(call, &outcome);
                 if !matches!(outcome, Ended::Returned(_)) {
@@ -141,7 +149,7 @@ impl Running {
     }
 
     /// Results that the client wants of a call will never be there.
-    fn break_promises(
+    pub(super) fn break_promises(
         &mut self,
         number: TransactionNumber,
         call: CallNumber,
@@ -214,7 +222,7 @@ impl Running {
         for (result, slot) in results.iter().zip(0..) {
             let Argument::Inline(bytes) = result else { continue };
             let Some(data) = self.plan.result(call, slot) else { continue };
-            self.numbers.insert(data, bytes.clone());
+            self.set_number(data, bytes.clone());
             if let Some(open) = self.put(data) {
                 out.push_back(Action::Open((number, HERE), Tag::Put(data), open));
             }

@@ -2,9 +2,10 @@
 //! rights of their client (spec/wire.md, section 13).
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_services::transactions::{Asker, Message};
+use farcall_services::transactions::{Asker, Message, User};
 use farcall_wire::{Reply, TransactionRequest};
 
+use crate::access;
 use crate::state::{Action, Caller, ClientKey, EarlyFetch, Newcomer, Resuming, Speaks};
 use crate::step::{Server, Surroundings};
 
@@ -23,7 +24,13 @@ impl Server {
     ) {
         let Some(peer) = self.state.front.peer(connection) else { return };
         let caller = peer.caller.clone();
+        let user = access::named(caller.rights.principal(), None).map(|principal| User {
+            principal: principal.name,
+            address: caller.address.clone(),
+            certificate: caller.certificate.clone(),
+        });
         let asker = Asker {
+            user,
             connection,
             channel,
             principal: caller.rights.principal().to_owned(),

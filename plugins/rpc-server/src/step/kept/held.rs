@@ -6,12 +6,14 @@ use std::sync::Arc;
 use farcall_base::{ChannelId, ConnectionId};
 use farcall_wire::Keep;
 
+use super::keep::is_shared;
 use crate::state::{Finished, Kept, Outcome, Recorded, Resuming};
 use crate::step::{Server, Surroundings};
 
 impl Server {
     pub(in crate::step) fn may_hold(&self, connection: ConnectionId, finished: &Finished) -> bool {
-        if self.state.kept.clients.is_empty() {
+        let is_shared = finished.call.as_ref().is_some_and(|call| is_shared(&call.open));
+        if self.state.kept.clients.is_empty() || is_shared {
             return false;
         }
         let Some(peer) =

@@ -27,7 +27,7 @@ impl Server {
         let lasting = Lasting::of(hello)?;
         let longest = self.state.limits.keep.resume;
         let Some(peer) = self.state.front.peer_mut(connection) else { return Ok(()) };
-        if !peer.connection.has_feature(RESUME) || peer.shares_memory || peer.inside.is_some() {
+        if !peer.connection.has_feature(RESUME) || peer.inside.is_some() {
             return Ok(());
         }
         let Some(name) = lasting.client else { return Ok(()) };
@@ -105,11 +105,10 @@ impl Server {
         let limits = &self.state.limits.keep;
         let refused =
             |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
-        let shared = |argument: &Argument| matches!(argument, Argument::Shared(..));
         if levels > 0 {
             return refused("a call from a routine ends with the routine and cannot be kept");
         }
-        if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
+        if is_shared(open) {
             return refused("its arrays are in memory that disappears with its client");
         }
         let is_data = |argument: &Argument| matches!(argument, Argument::Data(_));
@@ -241,7 +240,7 @@ impl Server {
     fn goes_on(&mut self, now: Instant, key: CallKey, resuming: &Resuming) -> bool {
         let is_arriving = self.state.calls.is_arriving(key);
         let Some(call) = self.state.calls.get_mut(&key) else { return false };
-        if is_arriving || call.run.unwanted.is_some() {
+        if is_arriving || call.run.unwanted.is_some() || is_shared(&call.open) {
             return false;
         }
         if call.keep.is_some() {
@@ -288,6 +287,12 @@ impl Server {
         self.state.kept.insert(id, kept);
         true
     }
+}
+
+/// Whether arrays of a call lie in memory of its client, which goes with the connection.
+pub(in crate::step) fn is_shared(open: &Open) -> bool {
+    let mut all = open.arguments.iter().chain(open.wanted.iter().flatten());
+    all.any(|argument| matches!(argument, Argument::Shared(..)))
 }
 
 /// What the client of a call that is to be kept says of it.

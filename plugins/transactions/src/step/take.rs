@@ -1,0 +1,273 @@
+//! Transactions in the store that no process runs: they are looked for when the node starts and when
+//! an owner's lease ends, and read.
+
+use std::collections::BTreeMap;
+
+use farcall_base::{Error, ErrorKind, Instant, Result, TransactionId};
+use farcall_services::store::{Changed, Condition, Entry as Written, LeaseId, Version};
+use farcall_wire::TransactionRequest;
+
+use super::not_there;
+use crate::state::kept::{HEADS, Head, Keys, OWNERS, OwnedBy, VERSION, named_by, read};
+use crate::state::{Action, Loading, QuestionNumber, State, Store, Ticket};
+
+/// Entries of one page.
+const PAGE: usize = 1000;
+
+impl State {
+    /// The node has a store.
+    pub fn handle_store(&mut self, store: Store) {
+        self.keeping.store = Some(store);
+        self.out.push_back(Action::Lease);
+    }
+
+    /// There is a lease, or none.
+    pub fn handle_lease(&mut self, now: Instant, outcome: Result<LeaseId>) {
+        match outcome {
+            Ok(lease) => {
+                self.keeping.lease = Some(lease);
+                self.take_next();
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.keeping.has_complained, true) {
+                    self.warn(format!("transactions are not kept at present: {error}"));
+                }
+                self.keeping.again(now, Ticket::Lease);
+            }
+        }
+    }
+
+    /// Something changed in the store.
+    pub fn handle_changed(&mut self, change: Changed) {
+        match change {
+            Changed::Gone(key) => {
+                if let Some(id) = named_by(&key) {
+                    self.find(id);
+                }
+                self.take_next();
+            }
+            Changed::Lost => self.scan(None),
+            Changed::Put(_) => {}
+        }
+    }
+
+    fn scan(&mut self, after: Option<String>) {
+        self.keeping.scanned.clone_from(&after);
+        self.out.push_back(Action::Read(Ticket::Scan, HEADS.to_owned(), after, PAGE));
+    }
+
+    /// The look through all of them goes on.
+    pub(super) fn scan_again(&mut self) {
+        self.scan(self.keeping.scanned.clone());
+    }
+
+    /// What this process could not go on with may be taken up again.
+    pub(super) fn retake(&mut self, id: TransactionId) {
+        self.keeping.resting.remove(&id);
+        self.find(id);
+        self.take_next();
+    }
+
+    fn find(&mut self, id: TransactionId) {
+        if !self.has(&id) && !self.keeping.resting.contains(&id) {
+            self.keeping.found.push_back(id);
+        }
+    }
+
+    /// One that could not be read is tried again.
+    pub(super) fn look_again(&mut self) {
+        let Some(loading) = self.keeping.loading.take() else { return };
+        self.keeping.found.push_back(loading.id);
+        if let Some(owner) = loading.owner {
+            self.keeping.leaving.insert(loading.id, owner);
+            self.ask_again(Ticket::Release(loading.id));
+        }
+        self.take_next();
+    }
+
+    /// The store has answered what was read.
+    pub fn handle_read(&mut self, now: Instant, ticket: Ticket, outcome: Result<Vec<Written>>) {
+        if let Ticket::Whose(question) = ticket {
+            return self.told_whose(question, outcome);
+        }
+        let page = match outcome {
+            Ok(page) => page,
+            Err(error) if error.kind() == ErrorKind::Damaged => return self.give_up(&error),
+            Err(_) => return self.keeping.again(now, ticket),
+        };
+        match ticket {
+            Ticket::Scan => {
+                for id in page.iter().filter_map(|one| named_by(&one.key)) {
+                    self.find(id);
+                }
+                match page.last() {
+                    Some(last) => self.scan(Some(last.key.clone())),
+                    None => self.keeping.scanned = None,
+                }
+                self.take_next();
+            }
+            Ticket::Head => self.head_read(page.into_iter().next()),
+            _ => self.parts_read(now, page),
+        }
+    }
+
+    /// Takes the next transaction up that may have no owner, one at a time.
+    pub(super) fn take_next(&mut self) {
+        if self.keeping.loading.is_some() || self.keeping.lease.is_none() {
+            return;
+        }
+        while let Some(id) = self.keeping.found.pop_front() {
+            if !self.has(&id) && !self.keeping.leaving.contains_key(&id) {
+                let parts = BTreeMap::new();
+                self.keeping.loading = Some(Loading { id, head: None, owner: None, parts });
+                let head = Keys(id).head();
+                return self.out.push_back(Action::Read(Ticket::Head, head, None, 1));
+            }
+        }
+    }
+
+    fn head_read(&mut self, found: Option<Written>) {
+        let Some(loading) = &mut self.keeping.loading else { return };
+        let id = loading.id;
+        let keys = Keys(id);
+        let Some(Written { key, value, version }) = found else { return self.pass() };
+        let head: Head = match read(&key, &value) {
+            Ok(head) => head,
+            Err(error) => return self.give_up(&error),
+        };
+        if head.version != VERSION {
+            return self.give_up(&another_version(head.version));
+        }
+        let conditions = vec![Condition::Absent(keys.owner()), Condition::Is(key, version)];
+        let change = self.own(id, &head.principal);
+        if let Some(loading) = &mut self.keeping.loading {
+            loading.head = Some(head);
+        }
+        match change {
+            Ok(change) => {
+                self.out.push_back(Action::Write(Ticket::Take, conditions, vec![change]));
+            }
+            Err(_) => self.pass(),
+        }
+    }
+
+    /// Another process has it, or nobody needs it any more.
+    fn pass(&mut self) {
+        self.keeping.loading = None;
+        self.take_next();
+    }
+
+    /// A transaction in the store cannot be taken up, and stays there.
+    pub(super) fn give_up(&mut self, error: &Error) {
+        if let Some(loading) = self.keeping.loading.take() {
+            self.warn(format!("transaction {} cannot be taken up: {error}", loading.id));
+        }
+        self.take_next();
+    }
+
+    /// The store has taken a write, or not.
+    pub fn handle_written(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        outcome: Result<Option<Version>>,
+    ) {
+        match ticket {
+            Ticket::Claim(number, _) | Ticket::Given(number) => {
+                self.begun_writing(now, ticket, number, outcome);
+            }
+            Ticket::Record(number) => self.record_written(now, number, outcome),
+            Ticket::Erase(id) | Ticket::Release(id) => self.left_store(now, ticket, id, &outcome),
+            _ => match outcome {
+                Ok(Some(version)) => {
+                    let Some(loading) = &mut self.keeping.loading else { return };
+                    loading.owner = Some(version);
+                    self.read_parts();
+                }
+                Ok(None) => self.pass(),
+                Err(error) => {
+                    if error.kind() == ErrorKind::NotFound {
+                        self.keeping.lease = None;
+                        self.out.push_back(Action::Lease);
+                    }
+                    self.keeping.again(now, ticket);
+                }
+            },
+        }
+    }
+
+    fn read_parts(&mut self) {
+        let Some(loading) = &self.keeping.loading else { return };
+        let after = loading.parts.keys().next_back().cloned();
+        let prefix = Keys(loading.id).all();
+        self.out.push_back(Action::Read(Ticket::Parts, prefix, after, PAGE));
+    }
+
+    fn parts_read(&mut self, now: Instant, page: Vec<Written>) {
+        let Some(loading) = &mut self.keeping.loading else { return };
+        if !page.is_empty() {
+            loading.parts.extend(page.into_iter().map(|one| (one.key, one.value)));
+            return self.read_parts();
+        }
+        let Some(loading) = self.keeping.loading.take() else { return };
+        let id = loading.id;
+        if let Err(error) = self.build(now, loading) {
+            self.warn(format!("transaction {id} cannot be taken up: {error}"));
+        }
+        self.take_next();
+    }
+
+    /// Of a transaction that is not here, the store may know where it is: who asks is told. Else the
+    /// request comes back.
+    pub(super) fn look_elsewhere(
+        &mut self,
+        question: QuestionNumber,
+        principal: &str,
+        request: TransactionRequest,
+    ) -> Option<TransactionRequest> {
+        let id = match &request {
+            TransactionRequest::Await(id)
+            | TransactionRequest::Timeline(id, _)
+            | TransactionRequest::Results(id, _) => *id,
+            TransactionRequest::End(ids) if ids.len() == 1 => ids[0],
+            _ => return Some(request),
+        };
+        if self.of(&id, principal).is_some() || self.keeping.store.is_none() {
+            return Some(request);
+        }
+        self.keeping.asking.insert(question, (id, principal.to_owned()));
+        let key = Keys(id).owner();
+        self.out.push_back(Action::Read(Ticket::Whose(question), key, None, 1));
+        None
+    }
+
+    fn told_whose(&mut self, question: QuestionNumber, outcome: Result<Vec<Written>>) {
+        let Some((id, principal)) = self.keeping.asking.remove(&question) else { return };
+        let found = outcome.ok().and_then(|page| page.into_iter().next());
+        let owner = found.and_then(|one| read::<OwnedBy>(&one.key, &one.value).ok());
+        let error = match owner.filter(|owner| owner.principal == principal) {
+            Some(owner) => is_at(&id, &owner.node),
+            None => not_there(&id),
+        };
+        self.out.push_back(Action::Answer(question, Err(error)));
+    }
+
+    /// Whether what went is the word of who runs a transaction.
+    pub fn watched() -> &'static str {
+        OWNERS
+    }
+}
+
+fn is_at(id: &TransactionId, node: &str) -> Error {
+    let message = format!("the transaction is not here: node \"{node}\" has it");
+    Error::new(ErrorKind::NotFound, "find a transaction", message)
+        .with("transaction", id)
+        .with("node", node)
+        .fix("connect to that node, or give the addresses of all nodes")
+}
+
+fn another_version(version: u32) -> Error {
+    let message = format!("it was written as version {version}, this program reads {VERSION}");
+    Error::new(ErrorKind::Version, "take up a transaction", message)
+        .fix("start the version of Farcall that began it")
+}
