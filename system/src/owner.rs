@@ -27,7 +27,7 @@ pub fn make(folder: &Path) -> io::Result<()> {
     else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let owner = own()?;
+    let owner = of_this_process()?;
     let unfinished = base.join(format!("{UNFINISHED}{owner} {name}"));
     DirBuilder::new().mode(0o700).create(&unfinished)?;
     let write = || {
@@ -46,8 +46,12 @@ pub fn make(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// This process. Read once: later there may be no descriptor for it. A fork is another.
-fn own() -> io::Result<String> {
+/// This process, as [`has_ended`] reads it. Read once: later there may be no descriptor for it. A fork
+/// is another.
+///
+/// # Errors
+/// When the system does not say, for lack of descriptors above all.
+pub fn of_this_process() -> io::Result<String> {
     static OWN: Mutex<Option<(u32, String)>> = Mutex::new(None);
     let mut known = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = std::process::id();
@@ -69,8 +73,14 @@ pub fn is_left_behind(folder: &Path) -> bool {
         .map(str::to_owned)
         .or_else(|| fs::read_to_string(folder.join(FILE)).ok())
         .unwrap_or_default();
+    has_ended(&owner)
+}
+
+/// Whether this is a process of this host that has ended. One of another host, or of another container,
+/// cannot be judged, and neither can one from before this host was started: they have not.
+pub fn has_ended(process: &str) -> bool {
     let Ok(here) = here() else { return false };
-    let Some(words) = owner.trim_end().strip_prefix(&here).filter(|_| !here.is_empty()) else {
+    let Some(words) = process.trim_end().strip_prefix(&here).filter(|_| !here.is_empty()) else {
         return false;
     };
     let mut words = words.split_whitespace();
@@ -126,7 +136,7 @@ mod tests {
 
     /// Owners' lines, and whether what is theirs is left behind.
     fn owners() -> Vec<(String, bool)> {
-        let own = own().expect("it can be read");
+        let own = of_this_process().expect("it can be read");
         let here = here().expect("it can be read");
         let mut other = std::process::Command::new("true").spawn().expect("programs can be run");
         other.wait().expect("it ends");

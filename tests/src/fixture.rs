@@ -5,6 +5,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use farcall_client::{ConnectOptions, ServeOptions};
+
 use crate::server::library_directory;
 use crate::{program, root};
 
@@ -289,4 +291,33 @@ pub fn resident() -> PathBuf {
 /// objects.idl: classes.
 pub fn objects() -> PathBuf {
     root().join("tests/routines/objects.idl")
+}
+
+/// How clients of a list start its private server, which writes what it learns to this folder and
+/// not to the user's own.
+///
+/// # Panics
+/// When the folder is gone.
+pub fn options_of_lists(folder: &Directory) -> ConnectOptions {
+    let learned = folder.0.join("learned").display().to_string();
+    let text = format!(
+        "[[plugin]]\nname = \"metaserver\"\nslot = \"metaserver\"\n[plugin.options]\n\
+         learned_file = \"{learned}\"\n"
+    );
+    let manifest = folder.write("list.toml", &text);
+    let start = format!(
+        "#!/bin/sh\nFARCALL_LIBRARY_DIRECTORY={} exec {} \"$@\"\n",
+        library_directory().display(),
+        program().display()
+    );
+    let server = folder.write("server", &start);
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&server, executable).expect("it was just written");
+    let here = ServeOptions {
+        program: Some(server),
+        files: Vec::new(),
+        arguments: vec!["--manifest".to_owned(), manifest.display().to_string()],
+        timeout: None,
+    };
+    ConnectOptions { here, ..ConnectOptions::default() }
 }

@@ -15,7 +15,7 @@ use farcall_client::{Client, PrivateServer, ServeOptions};
 
 pub use fixture::{
     Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of,
-    nested, objects, resident, share, trouble, wild,
+    nested, objects, options_of_lists, resident, share, trouble, wild,
 };
 pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};

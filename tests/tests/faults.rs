@@ -14,6 +14,8 @@ mod graphs;
 mod journal;
 #[path = "faults/load.rs"]
 mod load;
+#[path = "faults/owners.rs"]
+mod owners;
 #[path = "faults/processes.rs"]
 mod processes;
 #[path = "faults/several.rs"]
@@ -198,6 +200,13 @@ fn several_servers_that_are_killed_lose_no_call() {
 #[test]
 fn transactions_lose_no_call_when_servers_are_killed() {
     graphs::hold(2 * calls(), seed());
+}
+
+/// Short here; `make soak` does it for two minutes.
+#[test]
+fn transactions_outlive_metaservers_and_members_of_etcd() {
+    let lasts = if calls() < 1000 { 15 } else { 150 };
+    owners::hold(2 * calls(), Duration::from_secs(lasts), seed());
 }
 
 /// Run again as a process of its own by the tests above, which make their calls by it.

@@ -2,14 +2,11 @@
 //! when one is killed.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use farcall_client::{
-    Array, CallOptions, Client, ConnectOptions, ErrorKind, HoldOptions, Keep, ServeOptions,
-};
+use farcall_client::{Array, CallOptions, Client, ConnectOptions, ErrorKind, HoldOptions, Keep};
 use farcall_idl::infer::Given;
-use farcall_tests::{Directory, Server, battery, eventually, library_directory, objects, program};
+use farcall_tests::{Directory, Server, battery, eventually, objects, options_of_lists};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const NAPS: &str = "Module naps;\nGlobals {\n#include <unistd.h>\n}\n\
@@ -41,28 +38,8 @@ impl Field {
         Server::start_as(command, &[file])
     }
 
-    /// How a list's own server is started, which learns in the user's state elsewhere.
     fn here(&self) -> ConnectOptions {
-        let learned = self.folder.0.join("learned").display().to_string();
-        let text = format!(
-            "[[plugin]]\nname = \"metaserver\"\nslot = \"metaserver\"\n[plugin.options]\n\
-             learned_file = \"{learned}\"\n"
-        );
-        let manifest = self.folder.write("list.toml", &text);
-        let start = format!(
-            "#!/bin/sh\nFARCALL_LIBRARY_DIRECTORY={} exec {} \"$@\"\n",
-            library_directory().display(),
-            program().display()
-        );
-        let server = self.folder.write("server", &start);
-        std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let here = ServeOptions {
-            program: Some(server),
-            files: Vec::new(),
-            arguments: vec!["--manifest".to_owned(), manifest.display().to_string()],
-            timeout: None,
-        };
-        ConnectOptions { here, ..ConnectOptions::default() }
+        options_of_lists(&self.folder)
     }
 
     /// One that has nothing which anybody calls.

@@ -41,7 +41,7 @@ struct Shared {
     address: String,
     routines: Mutex<FxHashMap<String, Arc<Contract>>>,
     /// The private server of a list; it ends when all else is dropped.
-    _root: Option<PrivateServer>,
+    root: Option<PrivateServer>,
 }
 
 impl Drop for Shared {
@@ -148,9 +148,14 @@ impl Client {
         Client::of(view, address.to_owned(), None)
     }
 
+    /// Whether this is a client of a list, whose own server ends with it.
+    pub(crate) fn has_list(&self) -> bool {
+        self.shared.root.is_some()
+    }
+
     /// Of a view, at an address; `root` ends with it.
     pub(crate) fn of(view: Arc<View>, address: String, root: Option<PrivateServer>) -> Client {
-        let shared = Shared { view, address, routines: Mutex::default(), _root: root };
+        let shared = Shared { view, address, routines: Mutex::default(), root };
         Client { shared: Arc::new(shared) }
     }
 

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{DataId, Error, ErrorKind, Result, TransactionId};
 use farcall_wire::TransactionRequest;
-use farcall_wire::{Reply, Request, TRANSACTIONS, TransactionEnd, TransactionReply};
+use farcall_wire::{Reply, Request, TRANSACTIONS, TransactionEnd};
 
 use crate::argument::Argument;
 use crate::client::{Client, ended_early};
-use crate::data::{Data, wrong_answer};
+use crate::data::Data;
 use crate::routine::Routine;
 use crate::session::Session;
 pub use begin::Begin;
@@ -260,12 +260,11 @@ fn check_feature(session: &Session) -> Result<()> {
 }
 
 /// Asks about transactions.
-fn ask(session: &Session, request: TransactionRequest) -> Result<TransactionReply> {
+fn ask(session: &Session, request: TransactionRequest) -> Result<Reply> {
     check_feature(session)?;
     match session.ask(&Request::Transaction(request), None)? {
-        Some(Reply::Transaction(answer)) => Ok(answer),
         Some(Reply::Failed(failure)) => Err(failure.into()),
-        Some(_) => Err(wrong_answer()),
+        Some(answer) => Ok(answer),
         None => Err(ended_early()),
     }
 }

@@ -173,7 +173,7 @@ impl Default for Options {
             stall_ms: 300_000,
             drain_ms: 60_000,
             channels_max: 131_072,
-            control_bytes_max: 1 << 20,
+            control_bytes_max: 4 << 20,
             data_bytes_max: 4 << 20,
             compression: Compression::Auto,
             initial_credit: 1 << 20,

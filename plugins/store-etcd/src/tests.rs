@@ -1,6 +1,5 @@
 //! The store in etcd as others use it: through its node, with real members on this host.
 
-mod cluster;
 mod encrypted;
 mod losses;
 
@@ -14,11 +13,10 @@ use farcall_base::{ErrorKind, Result};
 use farcall_kernel::{Manifest, Node};
 use farcall_services::store::{SLOT, StoreHandle};
 use farcall_store_battery as battery;
+use farcall_store_battery::etcd::Cluster;
 use farcall_store_battery::{Opened, get, put, write};
 use farcall_system::key_file;
 use serde_json::json;
-
-use cluster::Cluster;
 
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

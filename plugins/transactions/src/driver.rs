@@ -286,7 +286,7 @@ impl Driver {
                 }
                 None
             }
-            Action::Write(..) | Action::Read(..) | Action::Lease => {
+            Action::Write(..) | Action::Read(..) | Action::Lease | Action::Look(_) => {
                 self.ask_store(action);
                 None
             }

@@ -40,7 +40,7 @@ impl Default for Settings {
             pull_stall_ms: 30_000,
             resume_ms: 300_000,
             kept_inputs_max: 256 << 20,
-            owner_lease_ms: 10_000,
+            owner_lease_ms: 3000,
             requests_max: 4096,
         }
     }

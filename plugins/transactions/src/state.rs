@@ -30,7 +30,7 @@ use farcall_wire::{Open, RelayTicket, Reply, Request, TicketKey};
 pub use entry::{Beginning, Entry, Owner, Phase};
 pub use ids::Ids;
 pub use journal::Journal;
-pub use keeping::{Keeping, Loading, Store, Taken, TakenInput, Ticket, Writing};
+pub use keeping::{AskedFor, Keeping, Loading, Store, Taken, TakenInput, Ticket, Writing};
 pub use recorded::{Check, Recorded};
 pub use running::{Delayed, Learned, Running, Wanted, kind_of};
 pub use servers::{HERE, Server, Servers, Standing, Way};
@@ -147,6 +147,8 @@ pub enum Action {
     Write(Ticket, Vec<Condition>, Vec<Change>),
     /// Read a page of the store.
     Read(Ticket, String, Option<String>, usize),
+    /// Tell whether a process of this host has ended.
+    Look(String),
     /// Have a lease.
     Lease,
 }

@@ -134,6 +134,53 @@ fn another_process_goes_on() {
     assert!(!three.state.has(&ID) && three.left && world.keys().is_empty());
 }
 
+/// The lease of a process that was killed on this host need not end first.
+#[test]
+fn a_process_that_has_ended_here_is_not_waited_for() {
+    let mut world = World::new();
+    let mut one = node(&mut world, "one");
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    drop(one);
+    let mut two = node(&mut world, "two");
+    two.work(&mut world);
+    assert!(!two.state.has(&ID), "it may live on another host");
+    world.ended.push("one".to_owned());
+    let mut three = node(&mut world, "three");
+    three.work(&mut world);
+    assert!(three.state.has(&ID) && !two.state.has(&ID));
+}
+
+/// Until another process has taken it up, who asks is told that one will.
+#[test]
+fn who_asks_between_two_owners_is_told_to_wait() {
+    let mut world = World::new();
+    let mut one = node(&mut world, "one");
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    drop(one);
+    // The same node, started again: its lease before has not ended yet.
+    let mut again = node(&mut world, "one");
+    let mut says = |world: &mut World, what: &str| {
+        again.ask(TransactionRequest::Timeline(ID, 0));
+        again.work(world);
+        let answers = again.answers();
+        let [Err((ErrorKind::NotFound, message))] = answers.as_slice() else {
+            panic!("{answers:?}")
+        };
+        assert!(message.contains(what), "{message}");
+    };
+    says(&mut world, "another one takes it up");
+    // The lease has ended, and nobody is told so.
+    let owner = Change::Delete { key: Keys(ID).owner() };
+    let none: [Condition; 0] = [];
+    world.store.write(world.now, &none, vec![owner]).unwrap();
+    says(&mut world, "another one takes it up");
+    let head = Change::Delete { key: Keys(ID).head() };
+    world.store.write(world.now, &none, vec![head]).unwrap();
+    says(&mut world, "the server has no such transaction");
+}
+
 /// What was not written whole never began: nobody was told that it had.
 #[test]
 fn what_did_not_begin_goes() {

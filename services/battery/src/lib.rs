@@ -1,6 +1,7 @@
 //! What every store must do: one battery of tests for all that fill the slot `store`.
 
 mod changes;
+pub mod etcd;
 mod lasting;
 mod pages;
 

@@ -18,8 +18,8 @@ use crate::several::{self, METASERVERS, NODES, World};
 const TRANSACTIONS: usize = 4;
 /// Calls of a group, and groups of which each uses what the one before made. A call that failed takes
 /// no more with it than what is behind it in its chain.
-const GROUP: usize = 4;
-const CHAIN: usize = 5;
+pub const GROUP: usize = 4;
+pub const CHAIN: usize = 5;
 /// Runs between two strikes, on average, are this part of all: what is lost is to be made again
 /// before more is lost.
 const STRIKES: usize = 10;
@@ -32,39 +32,53 @@ fn may_run_twice(number: usize) -> bool {
     number % GROUP != 1 || !(number / GROUP).is_multiple_of(6)
 }
 
-/// What a group is given; some of it is large.
-fn given(group: usize) -> Vec<f64> {
-    let count = if (group / CHAIN).is_multiple_of(8) { 20_000 } else { 300 };
-    (0..count).map(|index| (group % 100 + index) as f64).collect()
+/// What its calls are given, and how long they take.
+#[derive(Clone, Copy)]
+pub struct Load {
+    /// Elements of what one chain in eight is given; others have 300.
+    pub large: usize,
+    /// The longest that a call takes: half of them take nothing.
+    pub pause_us: u64,
+    /// For how long it is kept, if it is.
+    pub keep: Option<Duration>,
 }
 
-/// What a group makes: twice the sum of both doubles.
-fn expected(group: usize) -> Vec<f64> {
-    let first = match group % CHAIN {
-        0 => given(group),
-        _ => expected(group - 1),
-    };
-    first.iter().zip(given(group)).map(|(x, y)| 2.0 * (2.0 * x + 2.0 * y)).collect()
+impl Load {
+    /// What a group is given; some of it is large.
+    fn given(self, group: usize) -> Vec<f64> {
+        let count = if (group / CHAIN).is_multiple_of(8) { self.large } else { 300 };
+        (0..count).map(|index| (group % 100 + index) as f64).collect()
+    }
+
+    /// What a group makes: twice the sum of both doubles.
+    fn expected(self, group: usize) -> Vec<f64> {
+        let first = match group % CHAIN {
+            0 => self.given(group),
+            _ => self.expected(group - 1),
+        };
+        first.iter().zip(self.given(group)).map(|(x, y)| 2.0 * (2.0 * x + 2.0 * y)).collect()
+    }
 }
 
 /// One transaction, and what it makes.
-struct Written {
-    transaction: Transaction,
+pub struct Written {
+    pub transaction: Transaction,
     /// The number of its first call, of all that there are.
     first: usize,
     /// What each group makes.
-    results: Vec<Data>,
+    pub results: Vec<Data>,
 }
 
-struct Writer<'a> {
-    marks: String,
-    client: &'a Client,
-    random: SeededRandom,
+pub struct Writer<'a> {
+    pub marks: String,
+    pub client: &'a Client,
+    pub random: SeededRandom,
+    pub load: Load,
 }
 
 impl Writer<'_> {
     /// Writes these groups down, and begins them.
-    fn begin(&mut self, groups: std::ops::Range<usize>) -> Result<Written> {
+    pub fn begin(&mut self, groups: std::ops::Range<usize>) -> Result<Written> {
         let transaction = Transaction::new(self.client)?;
         let first = groups.start * GROUP;
         let mut results: Vec<Data> = Vec::new();
@@ -72,12 +86,12 @@ impl Writer<'_> {
             let before = results.last().filter(|_| !group.is_multiple_of(CHAIN)).cloned();
             results.push(self.group(&transaction, group, before)?);
         }
-        transaction.begin(&Begin { timeout: Some(BOUND), ..Begin::default() })?;
+        transaction.begin(&Begin { timeout: Some(BOUND), keep: self.load.keep })?;
         Ok(Written { transaction, first, results })
     }
 
     fn group(&mut self, graph: &Transaction, group: usize, before: Option<Data>) -> Result<Data> {
-        let own = given(group);
+        let own = self.load.given(group);
         let left = match &before {
             Some(data) => self.double(graph, group * GROUP, data.into())?,
             None => self.double(graph, group * GROUP, Array::vector(&own).into())?,
@@ -118,19 +132,24 @@ impl Writer<'_> {
     /// Some calls take a while, so that servers are killed under them.
     fn pause_us(&mut self) -> i64 {
         let is_long = self.random.next().is_multiple_of(2);
-        if is_long { (self.random.next() % 20_000) as i64 } else { 0 }
+        if is_long { (self.random.next() % self.load.pause_us) as i64 } else { 0 }
     }
 }
 
-#[derive(Default)]
-struct Verdict {
-    returned: usize,
-    failed: usize,
+pub struct Verdict {
+    load: Load,
+    pub returned: usize,
+    pub failed: usize,
     failures: BTreeMap<String, usize>,
-    wrong: Vec<String>,
+    pub wrong: Vec<String>,
 }
 
 impl Verdict {
+    pub fn new(load: Load) -> Verdict {
+        let failures = BTreeMap::new();
+        Verdict { load, returned: 0, failed: 0, failures, wrong: Vec::new() }
+    }
+
     fn judge(&mut self, written: &Written, marks: &BTreeMap<usize, usize>) {
         let first = written.first;
         let timeline = match written.transaction.wait(Some(4 * BOUND)) {
@@ -149,10 +168,20 @@ impl Verdict {
             Ok(timeline) => timeline,
             Err(error) => return self.wrong.push(format!("no timeline: {error}")),
         };
-        for (number, call) in (first..).zip(&timeline) {
+        self.judge_all((first, &timeline), &written.results, marks);
+    }
+
+    /// What became of calls, the first of which has this number, and of what their groups make.
+    pub fn judge_all(
+        &mut self,
+        (first, timeline): (usize, &[TimedCall]),
+        results: &[Data],
+        marks: &BTreeMap<usize, usize>,
+    ) {
+        for (number, call) in (first..).zip(timeline) {
             self.judge_call(number, call, marks.get(&number).copied().unwrap_or(0));
         }
-        for (group, data) in (first / GROUP..).zip(&written.results) {
+        for (group, data) in (first / GROUP..).zip(results) {
             let last = &timeline[(group + 1) * GROUP - 1 - first];
             self.judge_result(group, last.state == TimelineState::Returned, data);
         }
@@ -176,7 +205,7 @@ impl Verdict {
         let options = CallOptions { timeout: Some(BOUND), ..CallOptions::default() };
         let fetched = data.fetch(&options).and_then(|told| told.array::<f64>("value"));
         match fetched {
-            Ok(values) if returned && values == expected(group) => {}
+            Ok(values) if returned && values == self.load.expected(group) => {}
             Err(_) if !returned => {}
             Ok(_) => self.wrong.push(format!("group {group} has a wrong result")),
             Err(error) => self.wrong.push(format!("group {group} returned, and has none: {error}")),
@@ -211,12 +240,13 @@ pub fn hold(calls: usize, seed: u64) {
     let client = world.client(0).unwrap();
     let groups = calls / GROUP / TRANSACTIONS / CHAIN * CHAIN;
     let is_over = AtomicBool::new(false);
-    let mut verdict = Verdict::default();
+    let load = Load { large: 20_000, pause_us: 20_000, keep: None };
+    let mut verdict = Verdict::new(load);
     let hits = std::thread::scope(|scope| {
         let strikes = scope.spawn(|| strike(&world, &is_over, calls, SeededRandom::new(seed)));
         let random = SeededRandom::new(seed + 1);
         let marks = world.marks_file().to_str().unwrap().to_owned();
-        let mut writer = Writer { marks, client: &client, random };
+        let mut writer = Writer { marks, client: &client, random, load };
         let written: Vec<Written> = (0..TRANSACTIONS)
             .map(|index| writer.begin(index * groups..(index + 1) * groups).unwrap())
             .collect();
@@ -229,7 +259,7 @@ pub fn hold(calls: usize, seed: u64) {
         written.iter().for_each(|written| verdict.judge(written, &marks));
         hits
     });
-    look_for_data(&world, &client, &mut verdict);
+    look_for_data(&world, &client, NODES, &mut verdict);
     drop(client);
     verdict.wrong.extend(several::left_behind(&world));
     if hits == 0 {
@@ -239,7 +269,7 @@ pub fn hold(calls: usize, seed: u64) {
     if verdict.returned * 4 < all {
         verdict.wrong.push(format!("only {} of {all} calls returned", verdict.returned));
     }
-    let Verdict { returned, failed, failures, wrong } = &verdict;
+    let Verdict { returned, failed, failures, wrong, .. } = &verdict;
     let sum = format!(
         "transactions: {hits} killed; of {all} calls {returned} returned, {failed} failed; \
          {} wrong",
@@ -257,12 +287,12 @@ pub fn hold(calls: usize, seed: u64) {
 }
 
 /// The transactions are gone by now, and so is their data.
-fn look_for_data(world: &World, client: &Client, verdict: &mut Verdict) {
+pub fn look_for_data(world: &World, client: &Client, nodes: usize, verdict: &mut Verdict) {
     let transactions = || client.transactions().map_or(usize::MAX, |all| all.len());
     if !farcall_tests::eventually(|| transactions() == 0) {
         verdict.wrong.push(format!("{} transactions are left", transactions()));
     }
-    for node in 0..NODES {
+    for node in 0..nodes {
         let data = || {
             let client = world.client(node).and_then(|client| client.data());
             client.map_or(usize::MAX, |all| all.len())

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Random, SeededRandom};
 use farcall_client::Client;
-use farcall_tests::{Directory, Server, eventually, manifest_of, root};
+use farcall_tests::{Directory, Server, eventually, manifest_of, options_of_lists, root};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::journal::{self, Entry, Record};
@@ -22,7 +22,8 @@ use crate::several_load::{DEPTH, may_run_twice};
 
 /// Metaservers, which come first, and servers that join all of them.
 pub const METASERVERS: usize = 2;
-pub const NODES: usize = METASERVERS + 3;
+pub const SERVERS: usize = 3;
+pub const NODES: usize = METASERVERS + SERVERS;
 /// Callers at a time.
 const CALLERS: usize = 2;
 /// Calls that end between two strikes, on average.
@@ -41,7 +42,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct World {
     folder: Directory,
     calls: usize,
-    nodes: [Mutex<Option<Server>>; NODES],
+    /// Metaservers first.
+    nodes: Vec<Mutex<Option<Server>>>,
+    metaservers: usize,
     callers: [Mutex<Option<Child>>; CALLERS],
     callers_killed: AtomicUsize,
     /// What went wrong beside the calls.
@@ -53,6 +56,11 @@ pub struct World {
 
 impl World {
     pub fn new(calls: usize) -> World {
+        World::with(calls, METASERVERS, &|_| String::new())
+    }
+
+    /// With so many metaservers, in whose manifest this is, too: it is told the world's folder.
+    pub fn with(calls: usize, metaservers: usize, more: &dyn Fn(&Path) -> String) -> World {
         let folder = Directory::new();
         for name in ["run", "tmp", "home", "marks", "journals"] {
             let path = folder.0.join(name);
@@ -63,18 +71,20 @@ impl World {
         let server = "executables_max = 3\nmemory_idle_regions_max = 16\n";
         let manifest = manifest_of(server, &format!("modules.faults.writable = [{marks:?}]"));
         folder.write("farcall.toml", &manifest);
+        folder.write("metaserver.toml", &(manifest + &more(&folder.0)));
         folder.write("nothing.idl", "Module nothing;\nDefine nothing(OUT int one) { *one = 1; }\n");
         let world = World {
             folder,
             calls,
-            nodes: Default::default(),
+            nodes: (0..metaservers + SERVERS).map(|_| Mutex::default()).collect(),
+            metaservers,
             callers: Default::default(),
             callers_killed: AtomicUsize::new(0),
             troubles: Mutex::default(),
             servers: Mutex::default(),
             over: AtomicBool::new(false),
         };
-        for node in 0..NODES {
+        for node in 0..world.nodes.len() {
             *lock(&world.nodes[node]) = Some(world.start(node));
         }
         world
@@ -91,7 +101,7 @@ impl World {
 
     /// Starts a node, again and again: there may be no room for it yet.
     fn start(&self, node: usize) -> Server {
-        let is_metaserver = node < METASERVERS;
+        let is_metaserver = node < self.metaservers;
         let published = match is_metaserver {
             true => self.folder.0.join("nothing.idl"),
             false => root().join("tests/routines/faults.idl"),
@@ -115,9 +125,11 @@ impl World {
             .env("TMPDIR", self.folder.0.join("tmp"))
             .env("XDG_RUNTIME_DIR", self.folder.0.join("run"))
             .env("XDG_STATE_HOME", self.folder.0.join("home"));
-        command.arg("--manifest").arg(self.folder.0.join("farcall.toml"));
+        let is_metaserver = node < self.metaservers;
+        let manifest = if is_metaserver { "metaserver.toml" } else { "farcall.toml" };
+        command.arg("--manifest").arg(self.folder.0.join(manifest));
         command.args(["--listen", &self.address(node)]);
-        let joined = if node < METASERVERS { 0 } else { METASERVERS };
+        let joined = if is_metaserver { 0 } else { self.metaservers };
         (0..joined).for_each(|metaserver| {
             command.args(["--join", &self.address(metaserver)]);
         });
@@ -128,13 +140,32 @@ impl World {
         connect(&self.address(node), &PathBuf::new())
     }
 
+    /// The same without patience.
+    pub fn try_client(&self, node: usize) -> farcall_client::Result<Client> {
+        Client::connect(Some(&self.address(node)))
+    }
+
+    /// A client of a list: of the first so many nodes.
+    pub fn client_of_all(&self, nodes: usize) -> farcall_client::Result<Client> {
+        let list: Vec<String> = (0..nodes).map(|node| self.address(node)).collect();
+        Client::connect_with(&list.join(" ").parse().unwrap(), &options_of_lists(&self.folder))
+    }
+
+    /// What all nodes said.
+    pub fn logs(&self) -> String {
+        let said = |node: &Mutex<Option<Server>>| {
+            lock(node).as_ref().map_or_else(String::new, Server::log)
+        };
+        self.nodes.iter().map(said).collect::<Vec<_>>().join("\n")
+    }
+
     /// Waits until each metaserver places calls on every server.
     pub fn settle(&self) {
-        for metaserver in 0..METASERVERS {
+        for metaserver in 0..self.metaservers {
             let is_known = || {
                 let states = self.client(metaserver).and_then(|client| client.servers(BOUND));
                 let states = states.unwrap_or_default();
-                states.iter().filter(|state| state.routines >= 4).count() >= NODES - METASERVERS
+                states.iter().filter(|state| state.routines >= 4).count() >= SERVERS
             };
             assert!(eventually(is_known), "servers do not join");
         }
@@ -225,6 +256,16 @@ impl World {
             self.stop(old.pid());
         }
         old.kill();
+        *server = Some(self.start(node));
+    }
+
+    /// Kills a node, and starts it again some time after; meanwhile something is done.
+    pub fn kill_node_for(&self, node: usize, gone: Duration, meanwhile: impl FnOnce()) {
+        let mut server = lock(&self.nodes[node]);
+        server.take().unwrap().kill();
+        let begun = Instant::now();
+        meanwhile();
+        std::thread::sleep(gone.saturating_sub(begun.elapsed()));
         *server = Some(self.start(node));
     }
 
@@ -327,7 +368,7 @@ impl Verdict {
     }
 
     fn look_for_leaks(&mut self, world: &World) {
-        for node in 0..NODES {
+        for node in 0..world.nodes.len() {
             let open = || {
                 let status = world.client(node).and_then(|client| client.status(BOUND));
                 status.map_or(u64::MAX, |status| status.calls_open)
@@ -339,7 +380,7 @@ impl Verdict {
             });
             self.check_serves(world, node);
         }
-        for node in 0..NODES {
+        for node in 0..world.nodes.len() {
             let mut server = lock(&world.nodes[node]).take().unwrap();
             server.signal("-TERM");
             let code = server.exit_code();
@@ -361,7 +402,7 @@ impl Verdict {
 
     /// What was killed cannot tidy up: the next server does, with its first process.
     fn check_serves(&mut self, world: &World, node: usize) {
-        let called = world.client(node).and_then(|client| match node < METASERVERS {
+        let called = world.client(node).and_then(|client| match node < world.metaservers {
             true => client.routine("nothing/nothing")?.call([]),
             false => client.routine("faults/eat")?.call([("megabytes", 1.into())]),
         });

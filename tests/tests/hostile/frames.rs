@@ -20,7 +20,7 @@ fn broken_frames() -> Vec<Case> {
             "a body of 4 GiB is announced",
             huge.encode().to_vec(),
             ErrorKind::Protocol,
-            &["limit: 1 MiB"],
+            &["limit: 4 MiB"],
         ),
         (
             "a kind that must be known and is not",

@@ -47,19 +47,31 @@ impl Client {
         Ok(data)
     }
 
-    /// The same of several, at the server that was connected to, which is asked for them together:
-    /// `None` for what it does not have.
+    /// The same of several, which are asked for together: `None` for what neither the server that was
+    /// connected to has nor one that it knows.
     ///
     /// # Errors
     /// `TimedOut`, `ConnectionLost`.
     pub fn data_of_all(&self, ids: &[DataId]) -> Result<Vec<Option<Data>>> {
+        let here = Place { session: self.session().clone(), server: None };
         let mut known = FxHashMap::default();
         for some in ids.chunks(LISTED_MAX) {
             let found = self.ask_data(some.to_vec())?;
-            known.extend(found.into_iter().map(|one| (one.id, one)));
+            known.extend(found.into_iter().map(|one| (one.id, (one, here.clone()))));
+            let missing: Vec<DataId> =
+                some.iter().filter(|id| !known.contains_key(id)).copied().collect();
+            if !missing.is_empty() {
+                let (found, _) = self.one_of_others(move |server, session| {
+                    some_found_at(server, session, &missing)
+                })?;
+                let (found, place) = found.unwrap_or_else(|| (Vec::new(), here.clone()));
+                known.extend(found.into_iter().map(|one| (one.id, (one, place.clone()))));
+            }
         }
-        let place = || Place { session: self.session().clone(), server: None };
-        let found = |id| known.get(id).cloned().map(|one| self.found(one, place())).transpose();
+        let found = |id| {
+            let known: Option<(DataStatus, Place)> = known.get(id).cloned();
+            known.map(|(one, place)| self.found(one, place)).transpose()
+        };
         ids.iter().map(found).collect()
     }
 
@@ -115,5 +127,18 @@ fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
         Some(Reply::Failed(failure)) => Err(failure.into()),
         Some(_) => Err(wrong_answer()),
         None => Err(ended_early()),
+    }
+}
+
+/// Those of several that a server has; an error where it has none.
+fn some_found_at(
+    server: &Arc<Server>,
+    session: Arc<Session>,
+    ids: &[DataId],
+) -> Result<(Vec<DataStatus>, Place)> {
+    let found = ask_data(&session, ids.to_vec())?;
+    match found.is_empty() {
+        true => Err(not_found("find data", ids[0], &server.name)),
+        false => Ok((found, Place { session, server: Some(server.clone()) })),
     }
 }

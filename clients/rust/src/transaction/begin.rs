@@ -127,6 +127,9 @@ struct Beginning<'a> {
 
 impl Beginning<'_> {
     fn begin(mut self, recording: &mut Recording, behind: Behind<'_>) -> Result<Wanted> {
+        if self.keep.is_some() && self.client.has_list() {
+            return Err(ends_with_program());
+        }
         let (message, wanted) = recording.finish();
         let graph = message.encode();
         drop(message);
@@ -244,4 +247,10 @@ impl Beginning<'_> {
         }
         puts.into_iter().try_for_each(|put| self.confirm(Some(put)))
     }
+}
+
+fn ends_with_program() -> Error {
+    let message = "the server of a list ends with the program, and cannot keep a transaction";
+    Error::new(ErrorKind::InvalidArgument, "begin a transaction", message)
+        .fix("begin it by a connection to one server of the list")
 }

@@ -1,19 +1,23 @@
 //! Transactions by their ids, and lists of them: at whichever server they are.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, TransactionId};
 use farcall_wire::{
-    Reply, Request, Timeline, TimelineRow, TimelineState, TransactionReply, TransactionRequest,
+    Reply, Timeline, TimelineRow, TimelineState, TransactionReply, TransactionRequest,
     TransactionResult, TransactionStatus,
 };
 
 use super::{ask, check_feature};
-use crate::client::{Client, ended_early};
+use crate::client::Client;
 use crate::data::wrong_answer;
 use crate::session::Session;
 use crate::view::ByServer;
+
+/// Time in which a node takes a transaction up whose own node was lost, and between two questions.
+const TAKEN_UP_WITHIN: Duration = Duration::from_secs(30);
+const ASKED_AGAIN: Duration = Duration::from_millis(200);
 
 /// When and where one call of a transaction ran. Times count from the transaction's begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +85,9 @@ impl Client {
         loop {
             let from = u32::try_from(calls.len()).unwrap_or(u32::MAX);
             let request = TransactionRequest::Timeline(id, from);
-            let TransactionReply::Timeline(page) = self.ask_transaction(request)? else {
+            let Reply::Transaction(TransactionReply::Timeline(page)) =
+                self.ask_transaction(&request)?
+            else {
                 return Err(wrong_answer());
             };
             let before = calls.len();
@@ -101,7 +107,9 @@ impl Client {
         loop {
             let from = u32::try_from(results.len()).unwrap_or(u32::MAX);
             let request = TransactionRequest::Results(id, from);
-            let TransactionReply::Results(page) = self.ask_transaction(request)? else {
+            let Reply::Transaction(TransactionReply::Results(page)) =
+                self.ask_transaction(&request)?
+            else {
                 return Err(wrong_answer());
             };
             let is_last = page.rows.is_empty();
@@ -112,30 +120,77 @@ impl Client {
         }
     }
 
-    /// Ends transactions of this user's at the server that was connected to, by their ids: calls
-    /// that are open are cancelled, and results are deleted.
+    /// Ends transactions of this user's, by their ids, at the server that was connected to; one alone
+    /// also at one that this knows. Calls that are open are cancelled, and results are deleted.
     ///
     /// # Errors
-    /// As [`Client::transactions`].
+    /// `NotFound`; as [`Client::transactions`].
     pub fn end_transactions(&self, ids: Vec<TransactionId>) -> Result<()> {
-        check_feature(self.session())?;
-        let request = Request::Transaction(TransactionRequest::End(ids));
-        match self.session().ask(&request, None)? {
-            Some(Reply::Done) => Ok(()),
-            Some(Reply::Failed(failure)) => Err(failure.into()),
-            Some(_) => Err(wrong_answer()),
-            None => Err(ended_early()),
+        let is_one = ids.len() == 1;
+        let request = TransactionRequest::End(ids);
+        let answer = match is_one {
+            true => self.ask_transaction(&request),
+            false => ask(self.session(), request).map_err(|it| it.with("server", self.address())),
+        };
+        match answer? {
+            Reply::Done => Ok(()),
+            _ => Err(wrong_answer()),
         }
     }
 
-    fn ask_transaction(&self, request: TransactionRequest) -> Result<TransactionReply> {
-        ask(self.session(), request).map_err(|error| error.with("server", self.address()))
+    /// What the server says that runs a transaction: the one that was connected to, or one that it
+    /// knows. While another node takes the transaction up, it is waited for.
+    fn ask_transaction(&self, request: &TransactionRequest) -> Result<Reply> {
+        let until = Instant::now() + TAKEN_UP_WITHIN;
+        loop {
+            let (unknown, is_somewhere) = match self.ask_each(request)? {
+                Asked::Answer(answer) => return Ok(answer),
+                Asked::Unknown(unknown, is_somewhere) => (unknown, is_somewhere),
+            };
+            if !is_somewhere || Instant::now() >= until {
+                return Err(unknown);
+            }
+            std::thread::sleep(ASKED_AGAIN);
+        }
     }
+
+    fn ask_each(&self, request: &TransactionRequest) -> Result<Asked> {
+        let unknown = match ask(self.session(), request.clone()) {
+            Ok(answer) => return Ok(Asked::Answer(answer)),
+            Err(error) => error.with("server", self.address()),
+        };
+        if unknown.kind() != ErrorKind::NotFound {
+            return Err(unknown);
+        }
+        let request = request.clone();
+        let (answer, unanswered) =
+            self.one_of_others(move |_, session| ask(&session, request.clone()))?;
+        if let Some(answer) = answer {
+            return Ok(Asked::Answer(answer));
+        }
+        let mut errors = vec![unknown];
+        errors.extend(unanswered.into_iter().map(|one| one.error));
+        let names_a_node = |error: &Error| error.context().iter().any(|(key, _)| key == "node");
+        let is_silent = |error: &Error| error.kind() != ErrorKind::NotFound;
+        let is_taken_up = |error: &Error| !is_silent(error) && error.is_retryable();
+        let named = errors.iter().position(names_a_node);
+        let is_somewhere =
+            errors.iter().any(is_taken_up) || (named.is_some() && errors.iter().any(is_silent));
+        // Where it is says more than that it is not here.
+        Ok(Asked::Unknown(errors.swap_remove(named.unwrap_or(0)), is_somewhere))
+    }
+}
+
+/// What servers say of a transaction.
+enum Asked {
+    Answer(Reply),
+    /// None of them has it; whether one that did not answer may, or will.
+    Unknown(Error, bool),
 }
 
 fn list(session: &Session, ids: &[TransactionId]) -> Result<Vec<TransactionStatus>> {
     match ask(session, TransactionRequest::List(ids.to_vec()))? {
-        TransactionReply::List(all) => Ok(all),
+        Reply::Transaction(TransactionReply::List(all)) => Ok(all),
         _ => Err(wrong_answer()),
     }
 }

@@ -342,15 +342,21 @@ impl Client {
         unknown: Error,
         ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
+        let (answer, unanswered) = self.one_of_others(ask)?;
+        answer.ok_or_else(|| with_silent(unknown, &unanswered))
+    }
+
+    /// The same, or why no server has a good answer.
+    pub(crate) fn one_of_others<T: Send + 'static>(
+        &self,
+        ask: impl Fn(&Arc<Server>, Arc<Session>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<(Option<T>, Vec<Unanswered>)> {
         if !places(self.session()) || !self.view().knows_others()? {
-            return Err(unknown);
+            return Ok((None, Vec::new()));
         }
         let patience = self.session().patience().min(MEMBER_MAX);
         let (mut answers, unanswered) = self.view().ask_all(patience, UntilOne::Yes, ask)?;
-        if let Some((_, answer)) = answers.pop() {
-            return Ok(answer);
-        }
-        Err(with_silent(unknown, &unanswered))
+        Ok((answers.pop().map(|(_, answer)| answer), unanswered))
     }
 
     /// What the server that was connected to says, and behind it what those say that it knows, which

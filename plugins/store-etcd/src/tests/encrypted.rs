@@ -8,8 +8,8 @@ use farcall_services::store::{SLOT, StoreHandle};
 use farcall_store_battery::{get, put, until, watch, write};
 use farcall_system::key_file;
 
-use super::cluster::Cluster;
 use super::node;
+use farcall_store_battery::etcd::Cluster;
 
 /// An authority, with a certificate of a member and one of a client; and another client's, which is
 /// from no authority that the members know.

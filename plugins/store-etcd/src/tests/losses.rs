@@ -7,8 +7,8 @@ use farcall_base::{ErrorKind, Result};
 use farcall_services::store::{Condition, StoreHandle};
 use farcall_store_battery::{get, lease, put, put_leased, read_all, until, watch, write};
 
-use super::cluster::Cluster;
 use super::open;
+use farcall_store_battery::etcd::Cluster;
 
 const KEY: &str = "losses/counter";
 

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use farcall_base::Result;
+use farcall_base::{Error, Result};
 use farcall_idl::data::DataKind;
 use farcall_link::line::FetchedData;
 use farcall_services::mailbox::Reply;
 use farcall_services::store::{Changed, Entry, LeaseId, Request, StoreHandle, Version};
+
+use farcall_system::owner;
 
 use super::connected::Due;
 use super::{Driver, Message};
@@ -37,6 +39,8 @@ impl Driver {
         self.state.handle_store(Store {
             name: store.name().to_owned(),
             node: node.to_owned(),
+            process: owner::of_this_process()
+                .map_err(|error| Error::system("name this process", error))?,
             zero_us: since_1970_us.saturating_sub(self.now().0 / 1000),
         });
         self.store = Some(store);
@@ -72,6 +76,7 @@ impl Driver {
                     Err(error) => self.state.handle_read(self.now(), ticket, Err(error)),
                 }
             }
+            Action::Look(process) => self.state.handle_process(owner::has_ended(&process)),
             _ => {
                 let stored = |outcome| Message::Stored(Stored::Lease(outcome));
                 let time = Duration::from_millis(self.state.owner_lease_ms());

@@ -23,6 +23,8 @@ pub enum Ticket {
     Scan,
     /// The head of one that may be taken up.
     Head,
+    /// Who runs one that may be taken up.
+    Holder,
     /// That this process runs it from now on.
     Take,
     /// All that there is of it.
@@ -50,6 +52,8 @@ pub struct Store {
     pub name: String,
     /// What this node is called.
     pub node: String,
+    /// This process, as others can tell whether it has ended.
+    pub process: String,
     /// Microseconds since 1970 at the clock's zero.
     pub zero_us: u64,
 }
@@ -101,12 +105,24 @@ pub struct TakenInput {
     pub elements: Vec<u8>,
 }
 
+/// A transaction that is not here, and that somebody asked for.
+pub struct AskedFor {
+    /// Which.
+    pub id: TransactionId,
+    /// Whose question it is.
+    pub principal: String,
+    /// Whether the store says that nobody runs it.
+    pub has_no_owner: bool,
+}
+
 /// A transaction that is being read.
 pub struct Loading {
     /// Which.
     pub id: TransactionId,
-    /// Its head.
-    pub head: Option<Head>,
+    /// Its head, and when that was written.
+    pub head: Option<(Head, Version)>,
+    /// When another process wrote that it runs it, if one did.
+    pub holder: Option<Version>,
     /// When this process wrote that it runs it.
     pub owner: Option<Version>,
     /// What was read of it.
@@ -140,8 +156,8 @@ pub struct Keeping {
     pub loading: Option<Loading>,
     /// Where the look through all of them is.
     pub scanned: Option<String>,
-    /// Questions for transactions that are not here: which, and whose question it is.
-    pub asking: BTreeMap<QuestionNumber, (TransactionId, String)>,
+    /// Questions for transactions that are not here.
+    pub asking: BTreeMap<QuestionNumber, AskedFor>,
     /// What people should know.
     pub warnings: VecDeque<String>,
 }

@@ -129,6 +129,9 @@ pub struct OwnedBy {
     /// The node.
     #[n(1)]
     pub node: String,
+    /// Its process, as others on its host can tell whether that has ended.
+    #[n(2)]
+    pub process: String,
 }
 
 /// A server of a transaction.

@@ -27,7 +27,7 @@ type Parts = BTreeMap<String, Vec<u8>>;
 impl State {
     /// All of a transaction was read.
     pub(super) fn build(&mut self, now: Instant, loading: Loading) -> Result<()> {
-        let Loading { id, head: Some(head), owner: Some(owner), parts } = loading else {
+        let Loading { id, head: Some((head, _)), owner: Some(owner), parts, .. } = loading else {
             return Ok(());
         };
         let keys = Keys(id);

@@ -80,7 +80,11 @@ impl State {
         let (Some(lease), Some(store)) = (self.keeping.lease, &self.keeping.store) else {
             return Err(unavailable());
         };
-        let owner = OwnedBy { principal: principal.to_owned(), node: store.node.clone() };
+        let owner = OwnedBy {
+            principal: principal.to_owned(),
+            node: store.node.clone(),
+            process: store.process.clone(),
+        };
         Ok(Change::Put { key: Keys(id).owner(), value: written(&owner), lease: Some(lease) })
     }
 

@@ -9,7 +9,7 @@ use farcall_wire::TransactionRequest;
 
 use super::not_there;
 use crate::state::kept::{HEADS, Head, Keys, OWNERS, OwnedBy, VERSION, named_by, read};
-use crate::state::{Action, Loading, QuestionNumber, State, Store, Ticket};
+use crate::state::{Action, AskedFor, Loading, QuestionNumber, State, Store, Ticket};
 
 /// Entries of one page.
 const PAGE: usize = 1000;
@@ -107,6 +107,7 @@ impl State {
                 self.take_next();
             }
             Ticket::Head => self.head_read(page.into_iter().next()),
+            Ticket::Holder => self.holder_read(page.into_iter().next()),
             _ => self.parts_read(now, page),
         }
     }
@@ -119,7 +120,8 @@ impl State {
         while let Some(id) = self.keeping.found.pop_front() {
             if !self.has(&id) && !self.keeping.leaving.contains_key(&id) {
                 let parts = BTreeMap::new();
-                self.keeping.loading = Some(Loading { id, head: None, owner: None, parts });
+                let loading = Loading { id, head: None, holder: None, owner: None, parts };
+                self.keeping.loading = Some(loading);
                 let head = Keys(id).head();
                 return self.out.push_back(Action::Read(Ticket::Head, head, None, 1));
             }
@@ -138,16 +140,44 @@ impl State {
         if head.version != VERSION {
             return self.give_up(&another_version(head.version));
         }
-        let conditions = vec![Condition::Absent(keys.owner()), Condition::Is(key, version)];
-        let change = self.own(id, &head.principal);
         if let Some(loading) = &mut self.keeping.loading {
-            loading.head = Some(head);
+            loading.head = Some((head, version));
         }
-        match change {
+        self.take(Condition::Absent(keys.owner()));
+    }
+
+    /// This process is to run the transaction that is being read, if this holds.
+    fn take(&mut self, condition: Condition) {
+        let Some(Loading { id, head: Some((head, version)), .. }) = &self.keeping.loading else {
+            return;
+        };
+        let conditions = vec![condition, Condition::Is(Keys(*id).head(), *version)];
+        match self.own(*id, &head.principal) {
             Ok(change) => {
                 self.out.push_back(Action::Write(Ticket::Take, conditions, vec![change]));
             }
             Err(_) => self.pass(),
+        }
+    }
+
+    /// Another process has it. One that was killed on this host need not be waited for until its lease
+    /// ends.
+    fn holder_read(&mut self, found: Option<Written>) {
+        let Some(Written { key, value, version }) = found else { return self.pass() };
+        let Some(loading) = &mut self.keeping.loading else { return };
+        loading.holder = Some(version);
+        match read::<OwnedBy>(&key, &value) {
+            Ok(owner) => self.out.push_back(Action::Look(owner.process)),
+            Err(_) => self.pass(),
+        }
+    }
+
+    /// Whether the process that has the transaction which is being read is known to have ended.
+    pub fn handle_process(&mut self, has_ended: bool) {
+        let Some(Loading { id, holder, .. }) = &self.keeping.loading else { return };
+        match holder.as_ref().filter(|_| has_ended) {
+            Some(version) => self.take(Condition::Is(Keys(*id).owner(), *version)),
+            None => self.pass(),
         }
     }
 
@@ -184,7 +214,13 @@ impl State {
                     loading.owner = Some(version);
                     self.read_parts();
                 }
-                Ok(None) => self.pass(),
+                Ok(None) => match &self.keeping.loading {
+                    Some(loading) if loading.holder.is_none() => {
+                        let owner = Keys(loading.id).owner();
+                        self.out.push_back(Action::Read(Ticket::Holder, owner, None, 1));
+                    }
+                    _ => self.pass(),
+                },
                 Err(error) => {
                     if error.kind() == ErrorKind::NotFound {
                         self.keeping.lease = None;
@@ -235,21 +271,44 @@ impl State {
         if self.of(&id, principal).is_some() || self.keeping.store.is_none() {
             return Some(request);
         }
-        self.keeping.asking.insert(question, (id, principal.to_owned()));
+        let asked = AskedFor { id, principal: principal.to_owned(), has_no_owner: false };
+        self.keeping.asking.insert(question, asked);
         let key = Keys(id).owner();
         self.out.push_back(Action::Read(Ticket::Whose(question), key, None, 1));
         None
     }
 
     fn told_whose(&mut self, question: QuestionNumber, outcome: Result<Vec<Written>>) {
-        let Some((id, principal)) = self.keeping.asking.remove(&question) else { return };
-        let found = outcome.ok().and_then(|page| page.into_iter().next());
-        let owner = found.and_then(|one| read::<OwnedBy>(&one.key, &one.value).ok());
-        let error = match owner.filter(|owner| owner.principal == principal) {
-            Some(owner) => is_at(&id, &owner.node),
-            None => not_there(&id),
+        let Some(mut asked) = self.keeping.asking.remove(&question) else { return };
+        let found = match outcome {
+            Ok(page) => page.into_iter().next(),
+            Err(error) => return self.out.push_back(Action::Answer(question, Err(error))),
         };
+        if found.is_none() && !asked.has_no_owner {
+            let head = Keys(asked.id).head();
+            asked.has_no_owner = true;
+            self.keeping.asking.insert(question, asked);
+            return self.out.push_back(Action::Read(Ticket::Whose(question), head, None, 1));
+        }
+        let error =
+            self.whereabouts(&asked, found.as_ref()).unwrap_or_else(|| not_there(&asked.id));
         self.out.push_back(Action::Answer(question, Err(error)));
+    }
+
+    /// Where a transaction is, of which the store has this owner, or no owner and this head.
+    fn whereabouts(&self, asked: &AskedFor, found: Option<&Written>) -> Option<Error> {
+        let Written { key, value, .. } = found?;
+        if asked.has_no_owner {
+            let head = read::<Head>(key, value).ok()?;
+            return (head.principal == asked.principal).then(|| is_taken_up(&asked.id));
+        }
+        let owner = read::<OwnedBy>(key, value).ok()?;
+        let here = self.keeping.store.as_ref().map(|store| &store.node);
+        // That of this node is one before this, or it is being read.
+        (owner.principal == asked.principal).then(|| match here == Some(&owner.node) {
+            true => is_taken_up(&asked.id),
+            false => is_at(&asked.id, &owner.node),
+        })
     }
 
     /// Whether what went is the word of who runs a transaction.
@@ -264,6 +323,14 @@ fn is_at(id: &TransactionId, node: &str) -> Error {
         .with("transaction", id)
         .with("node", node)
         .fix("connect to that node, or give the addresses of all nodes")
+}
+
+fn is_taken_up(id: &TransactionId) -> Error {
+    let message = "the node that ran the transaction is lost, and another one takes it up";
+    Error::new(ErrorKind::NotFound, "find a transaction", message)
+        .with("transaction", id)
+        .fix("ask again in some seconds")
+        .retryable()
 }
 
 fn another_version(version: u32) -> Error {

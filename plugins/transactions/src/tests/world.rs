@@ -31,12 +31,15 @@ pub struct World {
     pub is_away: bool,
     /// After so many writes nobody reaches it.
     pub writes_left: Option<u32>,
+    /// Processes that have ended, and of which that is known.
+    pub ended: Vec<String>,
 }
 
 impl World {
     pub fn new() -> World {
         let now = Instant(1_000_000_000_000);
-        World { now, store: MemoryStore::new(1 << 24), is_away: false, writes_left: None }
+        let store = MemoryStore::new(1 << 24);
+        World { now, store, is_away: false, writes_left: None, ended: Vec::new() }
     }
 
     /// All keys that there are.
@@ -129,7 +132,8 @@ pub struct Node {
 /// A node that has started.
 pub fn node(world: &mut World, name: &str) -> Node {
     let mut state = State::new(Settings::default(), 4, true, farcall_wire::TicketKey([7; 32]));
-    let store = Store { name: "memory".to_owned(), node: name.to_owned(), zero_us: 0 };
+    let process = name.to_owned();
+    let store = Store { name: "memory".to_owned(), node: name.to_owned(), process, zero_us: 0 };
     state.handle_store(store);
     state.handle_changed(farcall_services::store::Changed::Lost);
     let mut run = [0; 16];
@@ -256,6 +260,7 @@ impl Node {
                 let page = world.asked(false, |reply| Asked::Read { prefix, after, limit, reply });
                 self.read(now, ticket, page);
             }
+            Action::Look(process) => self.state.handle_process(world.ended.contains(&process)),
             Action::Lease => {
                 let time = Duration::from_secs(10_000);
                 let lease = world.asked(false, |reply| Asked::Lease { time, reply });

@@ -1,4 +1,6 @@
-//! Members of etcd on this host, for one test.
+//! Members of etcd on this host, for tests of what uses them. What goes wrong here ends the test.
+
+#![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Arguments that all members have beside their addresses.
 pub type More<'a> = &'a dyn Fn(&Path) -> Vec<String>;
 
+/// A cluster; its members end with it.
 pub struct Cluster {
     folder: PathBuf,
     scheme: &'static str,
@@ -62,10 +65,12 @@ impl Cluster {
         Some(cluster)
     }
 
+    /// Where members have their data, and a test its own files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
+    /// Where clients reach its members.
     pub fn endpoints(&self) -> Vec<String> {
         let url = |(client, _): &(u16, u16)| format!("{}://127.0.0.1:{client}", self.scheme);
         self.ports.iter().map(url).collect()
@@ -131,6 +136,7 @@ impl Cluster {
         })
     }
 
+    /// The leader, once there is one.
     pub fn await_leader(&self) -> usize {
         let begin = Instant::now();
         loop {
