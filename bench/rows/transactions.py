@@ -5,14 +5,23 @@ A server of one thread has one processor and runs one call at a time. Chains ove
 data.py."""
 
 import contextlib
+import os
 import subprocess
 import time
 
 import peer_programs
 from peer_programs import Dask, Ray, over_dask, over_plasma
-from processes import ROOT, Client, client_command, libraries_of
+from processes import (
+    ROOT,
+    Client,
+    RawTlsClient,
+    RawTlsServer,
+    certificates,
+    client_command,
+    libraries_of,
+)
 from rows.paper import EP
-from rows.servers import ONE_AT_A_TIME, Server, metaserver
+from rows.servers import LEADING, ONE_AT_A_TIME, Server, metaserver
 from turns import Turns, figure, row
 
 TILES = "../../apps/transactions/tiles.idl"
@@ -29,6 +38,7 @@ def transactions(bench):
     few(bench)
     many(bench)
     from_server_to_server(bench)
+    from_server_to_server_by_tls(bench)
     density_of_ep(bench)
     tiles(bench)
 
@@ -38,11 +48,14 @@ class Graphs(Client):
 
     def __init__(self, bench, server, routines):
         program = [client_command("python", bench.stage)[0], ROOT / "bench/clients/graphs.py"]
-        super().__init__([*program, server.address], "0,1", libraries_of(bench.stage))
+        environment = {**server.environment, **libraries_of(bench.stage)}
+        super().__init__([*program, server.address], "0,1", environment)
         until = time.monotonic() + 30
         listed = [bench.stage / "bin/farcall", "ls", "--server", server.address]
+        inherited = {**os.environ, **server.environment}
         while time.monotonic() < until:
-            said = subprocess.run(listed, capture_output=True, text=True).stdout
+            ls = subprocess.run(listed, capture_output=True, text=True, env=inherited)
+            said = ls.stdout
             if all(routine in said for routine in routines):
                 return
             time.sleep(0.1)
@@ -116,9 +129,61 @@ def against(bench, name, ours, theirs, want):
     row(what, turns.anchor_over("ours"), turns.null(), want)
 
 
+def hops(bench, client):
+    """An array that one server makes and another one reads, and what it takes where one does both."""
+    size = bench.sizes.large
+    return {
+        "apart": client.does("hop", size, "apart"),
+        "here": client.does("hop", size, "together"),
+    }
+
+
+def way_s(turns):
+    """Sealed memory may take no more time than noise does."""
+    pairs = zip(turns.values["apart"], turns.values["here"])
+    return [max(apart - here, 0.0) for apart, here in pairs]
+
+
+def from_server_to_server_by_tls(bench):
+    """The same between servers that reach each other by TLS only, against a bare rustls stream."""
+    size = bench.sizes.large
+    path = bench.folder / "leading.toml"
+    path.write_text(LEADING)
+    authority = certificates(bench)
+    listen = ("--listen", "tls://127.0.0.1:0")
+    own = ("--credentials", authority / "server.pem")
+    with contextlib.ExitStack() as stack:
+        raw_server = stack.enter_context(RawTlsServer(bench, 1))
+        raw = stack.enter_context(RawTlsClient(bench, raw_server, 0))
+        meta = stack.enter_context(metaserver(bench, words=("--manifest", path, *listen, *own)))
+        for core, (name, file) in enumerate((("one", "makes.idl"), ("two", "reads.idl"))):
+            credentials = server_certificate(bench, name)
+            words = (*listen, "--credentials", credentials)
+            server = Server(bench, [file], str(core), meta.address, words=words)
+            stack.enter_context(server)
+        client = stack.enter_context(Graphs(bench, meta, ["makes/ramp", "reads/last"]))
+        time.sleep(1.5)
+        there_and_back = raw.does("roundtrip", size, "inplace")
+        turns = Turns(bench.sizes.rounds, there_and_back, hops(bench, client))
+    ways = way_s(turns)
+    over = figure([back / 2 / max(way, 1e-6) for way, back in zip(ways, turns.around())])
+    what = f"{size >> 20} MB from server to server in a transaction, TLS ({figure(ways).median:.2f} s)"
+    row(f"{what}: speed over bare rustls", over, turns.null(), ">= 0.85")
+
+
+def server_certificate(bench, name):
+    folder = certificates(bench)
+    path = folder / f"{name}.pem"
+    if not path.exists():
+        words = ["server", f"{name},localhost,127.0.0.1", "--out", path]
+        command = [bench.stage / "bin/farcall", "ca", "--folder", folder, *words]
+        subprocess.run(command, check=True, capture_output=True)
+    return path
+
+
 def from_server_to_server(bench):
     """An array that one server makes and another one reads. What the graph takes where one server does
-    both is taken off; the rest is the way between them, through the metaserver."""
+    both is taken off; the rest is the way between them, by sealed memory on one host."""
     size = bench.sizes.large
     with contextlib.ExitStack() as stack:
         meta = stack.enter_context(metaserver(bench))
@@ -126,21 +191,9 @@ def from_server_to_server(bench):
             stack.enter_context(Server(bench, [file], join=meta.address))
         client = stack.enter_context(Graphs(bench, meta, ["makes/ramp", "reads/last"]))
         time.sleep(1.5)
-        turns = Turns(
-            bench.sizes.rounds,
-            client.does("hop", size, "sent"),
-            {
-                "apart": client.does("hop", size, "apart"),
-                "here": client.does("hop", size, "together"),
-            },
-        )
-    pairs = zip(turns.values["apart"], turns.values["here"])
-    # Sealed memory may take no more time than noise does.
-    ways = figure([max(apart - here, 0.0) * 1e3 for apart, here in pairs])
-    what = f"{size >> 20} MB from server to server in a transaction"
-    row(f"{what}: ms", ways, None, "<= 2")
-    over = turns.anchor_over("apart")
-    row(f"{what}: speed over an argument from a client", over, turns.null(), "")
+        turns = Turns(bench.sizes.rounds, client.does("hop", size, "sent"), hops(bench, client))
+    what = f"{size >> 20} MB from server to server in a transaction: ms"
+    row(what, figure([way * 1e3 for way in way_s(turns)]), None, "<= 2")
 
 
 def plain_ep(bench):

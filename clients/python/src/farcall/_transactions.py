@@ -123,8 +123,10 @@ def fetch(server: Server, wanted: object, unknown: _errors.Error) -> List[Transa
     """The results of a transaction, where no call has this id."""
     try:
         return results_of(server, str(wanted))
-    except (_errors.NotFound, _errors.VersionMismatch):
-        raise unknown from None
+    except (_errors.NotFound, _errors.VersionMismatch) as error:
+        # A node that says where it is knows more than that no call has this id.
+        is_somewhere = error.retryable or "the transaction is not here" in str(error)
+        raise (error if is_somewhere else unknown) from None
 
 
 def _found(connection: Connection, ids: List[str]) -> List[Any]:

@@ -9,6 +9,7 @@ use farcall_wire::{
 };
 
 use super::not_there;
+use super::take::is_taken_up;
 use crate::state::{Entry, QuestionNumber, Running, State};
 
 impl State {
@@ -39,7 +40,10 @@ impl State {
 
     fn running_of(&self, id: &TransactionId, principal: &str) -> Result<&Running> {
         let entry = self.of(id, principal).and_then(|number| self.entry(number));
-        entry.and_then(Entry::running).ok_or_else(|| not_there(id))
+        entry.and_then(Entry::running).ok_or_else(|| match entry.is_some_and(Entry::is_taken_up) {
+            true => is_taken_up(id),
+            false => not_there(id),
+        })
     }
 
     pub(super) fn timeline(

@@ -325,7 +325,8 @@ fn is_at(id: &TransactionId, node: &str) -> Error {
         .fix("connect to that node, or give the addresses of all nodes")
 }
 
-fn is_taken_up(id: &TransactionId) -> Error {
+/// Another process has not asked all servers of a transaction yet, or has not begun to.
+pub(super) fn is_taken_up(id: &TransactionId) -> Error {
     let message = "the node that ran the transaction is lost, and another one takes it up";
     Error::new(ErrorKind::NotFound, "find a transaction", message)
         .with("transaction", id)
