@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Result};
 use farcall_link::stream::ByteStream;
-use farcall_wire::{PullRequest, TransactionRequest};
+use farcall_wire::{PullRequest, TicketKey, TransactionRequest};
 
 use crate::directory::Visible;
 use crate::mailbox::{Port, Reply};
@@ -76,6 +76,12 @@ pub enum Elements {
     Memory(OwnedFd, u64),
 }
 
+/// The key of tickets for all data that a user has at the server of a node: it opens nobody else's. The
+/// server and the plugin derive it alike, and tell it to nobody.
+pub fn key_of_user(key: &TicketKey, principal: &str) -> TicketKey {
+    key.derived(principal.as_bytes())
+}
+
 /// What reaches the plugin.
 pub enum Message {
     /// Somebody asks.
@@ -112,8 +118,13 @@ pub enum Message {
 
 /// What the server of the node is told by the plugin.
 pub enum ToServer {
-    /// Here clients' questions are answered from now on.
-    Serve(Port<Message>),
+    /// Clients' questions are answered from now on.
+    Serve {
+        /// Here.
+        port: Port<Message>,
+        /// What the plugin makes tickets with for data that is at this server: [`key_of_user`].
+        key: TicketKey,
+    },
     /// The plugin is at the other end of this stream, and speaks for the client that asked it to
     /// begin a transaction there. Taken only while that question has no answer.
     Adopt {
@@ -147,12 +158,13 @@ impl TransactionsHandle {
         TransactionsHandle { port }
     }
 
-    /// Has clients' questions come to `port` from now on.
+    /// Has clients' questions come to `port` from now on. The plugin makes tickets for the data of
+    /// the users that it speaks for, by keys that are derived from `key`.
     ///
     /// # Errors
     /// `LimitExceeded` or `ShuttingDown`.
-    pub fn serve(&self, port: Port<Message>) -> Result<()> {
-        let sent = self.port.try_send(ToServer::Serve(port));
+    pub fn serve(&self, port: Port<Message>, key: TicketKey) -> Result<()> {
+        let sent = self.port.try_send(ToServer::Serve { port, key });
         sent.map_err(|refused| refused.refusal.error("run transactions"))
     }
 
@@ -181,5 +193,25 @@ impl TransactionsHandle {
     /// Writes a warning to the log; one for which there is no room is dropped.
     pub fn warn(&self, message: String) {
         drop(self.port.try_send(ToServer::Warn(message)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_base::DataId;
+
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_user_opens_the_data_of_nobody_else() {
+        let key = TicketKey([5; 32]);
+        let data = DataId([1; 16]);
+        let ticket = key_of_user(&key, "uid 7").ticket(data, "own", 9);
+        assert!(key_of_user(&key, "uid 7").made(data, &ticket));
+        for other in ["uid 77", "uid ", "", "user:uid 7"] {
+            assert!(!key_of_user(&key, other).made(data, &ticket), "{other}");
+        }
+        assert!(!key.made(data, &ticket));
+        assert!(!key_of_user(&TicketKey([6; 32]), "uid 7").made(data, &ticket));
     }
 }

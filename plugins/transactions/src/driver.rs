@@ -2,6 +2,7 @@
 //! part that waits.
 
 mod connected;
+mod keys;
 mod moving;
 mod pulling;
 mod storing;
@@ -17,13 +18,15 @@ use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender};
 use farcall_services::store::StoreHandle;
 use farcall_services::transactions::{self, TransactionsHandle, User};
 use farcall_services::transports::TransportsHandle;
-use farcall_wire::{DATA, PLACEMENT, PULLS, RELAY, RelayTicket, TicketKey};
+use farcall_wire::{DATA, PLACEMENT, PULLS, RELAY, RelayTicket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::rand::GetRandomFlags;
 
 use crate::options::Settings;
-use crate::state::{Action, HERE, LineNumber, QuestionNumber, State, Tag, TransactionNumber};
+use crate::state::{
+    Action, HERE, LineNumber, QuestionNumber, SecretKeys, State, Tag, TransactionNumber,
+};
 use connected::{Connected, Due};
+pub use keys::keys;
 use moving::Moving;
 use pulling::Pulling;
 
@@ -67,6 +70,7 @@ pub struct Driver {
 impl Driver {
     pub fn new(
         settings: Settings,
+        keys: SecretKeys,
         services: Services,
         sender: Sender<Message>,
         inbox: Receiver<Message>,
@@ -78,12 +82,7 @@ impl Driver {
             clock: SystemClock::new(),
             moving: Moving::new(settings.moved_bytes_max),
             pulling: Pulling::new(&settings),
-            state: State::new(
-                settings,
-                processors,
-                services.transports.dials_as_user(),
-                TicketKey(random()),
-            ),
+            state: State::new(settings, processors, services.transports.dials_as_user(), keys),
             replies: BTreeMap::new(),
             last: 0,
             lines: BTreeMap::new(),
@@ -220,7 +219,7 @@ impl Driver {
 
     fn lost(&mut self, number: LineNumber, error: &Error) {
         if let Some(connected) = self.lines.remove(&number) {
-            self.moves_lost(connected, error);
+            self.moves_lost(number, connected, error);
             self.state.handle_lost(self.now(), number, error);
         }
     }
@@ -294,11 +293,10 @@ impl Driver {
                 self.say(number, Due::Answer(tag), |line| line.resume(call).map(Some))
             }
             Action::Give(number, call, id, input) => self.give(number, (call, id), &input),
-            Action::Move(number, moved) => {
-                self.moving.queue(number, moved);
+            Action::Move(number, moved, pull) => {
+                self.moving.queue(number, moved, pull);
                 None
             }
-            Action::Pull(number, moved, pull) => self.start_pull(number, moved, pull),
             Action::Ask(number, tag, request) => {
                 self.say(number, Due::Answer(tag), |line| line.ask(&request).map(Some))
             }
@@ -420,26 +418,21 @@ impl Driver {
 
 /// A server that is reached at one of several addresses.
 fn dial_one(transports: &TransportsHandle, addresses: &[String]) -> Result<Box<dyn ByteStream>> {
+    dial_within(transports, addresses, PATIENCE)
+}
+
+/// The same; each address has this time.
+fn dial_within(
+    transports: &TransportsHandle,
+    addresses: &[String],
+    patience: Duration,
+) -> Result<Box<dyn ByteStream>> {
     let mut outcome = Err(Error::internal("reach a server", "it has no address that a node dials"));
     for address in addresses {
-        outcome = transports.dial(address, PATIENCE);
+        outcome = transports.dial(address, patience);
         if outcome.is_ok() {
             break;
         }
     }
     outcome
-}
-
-/// What nobody can guess; without it no tickets are made that anybody could.
-fn random() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => unreachable!("the system has random bytes: {error}"),
-        }
-    }
-    bytes
 }

@@ -48,8 +48,9 @@ impl Plugin for Transactions {
             transports: context.service::<TransportsHandle>(transports::SLOT)?,
         };
         let store = context.service_if_there::<StoreHandle>(store::SLOT)?;
-        services.server.serve(sender.port(driver::Message::Said))?;
-        let mut driver = driver::Driver::new(self.settings, services, sender, receiver);
+        let keys = driver::keys();
+        services.server.serve(sender.port(driver::Message::Said), keys.here)?;
+        let mut driver = driver::Driver::new(self.settings, keys, services, sender, receiver);
         if let Some(store) = store {
             driver.keep_in(store, &context.node)?;
         }

@@ -24,7 +24,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, DataId, Instant, Result, Tra
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
 use farcall_link::line::Return;
 use farcall_services::store::{Change, Condition};
-use farcall_services::transactions::User;
+use farcall_services::transactions::{User, key_of_user};
 use farcall_wire::{Open, RelayTicket, Reply, Request, TicketKey};
 
 pub use entry::{Beginning, Entry, Owner, Phase};
@@ -126,10 +126,8 @@ pub enum Action {
     Open(LineNumber, Tag, Box<Open>),
     /// Have a value sent from there.
     Fetch(LineNumber, Tag, DataId),
-    /// Bring a value from one server of a transaction to another.
-    Move(TransactionNumber, Move),
-    /// Have the server pull it that it is for.
-    Pull(TransactionNumber, Move, Pull),
+    /// Bring a value from one server of a transaction to another, which pulls it if it can.
+    Move(TransactionNumber, Move, Option<Pull>),
     /// End a call there.
     Cancel(LineNumber, CallNumber, u32),
     /// Leave all servers of a transaction.
@@ -153,6 +151,22 @@ pub enum Action {
     Lease,
 }
 
+/// What keys of tickets are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretKeys {
+    /// For what transactions make at other servers: these are told the keys.
+    pub made: TicketKey,
+    /// For all that lies at the server of this node, which has it, too.
+    pub here: TicketKey,
+}
+
+impl SecretKeys {
+    /// The keys of one transaction.
+    pub(crate) fn of(&self, id: &TransactionId, principal: &str) -> SecretKeys {
+        SecretKeys { made: self.made.derived(&id.0), here: key_of_user(&self.here, principal) }
+    }
+}
+
 /// All transactions.
 pub struct State {
     pub(crate) settings: Settings,
@@ -160,8 +174,7 @@ pub struct State {
     pub(crate) processors: u32,
     /// Whether servers over TLS take this node for its user.
     pub(crate) is_user: bool,
-    /// What keys of tickets are made of.
-    pub(crate) secret: TicketKey,
+    pub(crate) keys: SecretKeys,
     entries: BTreeMap<TransactionNumber, Entry>,
     numbers: HashMap<TransactionId, TransactionNumber>,
     due: BTreeSet<(Instant, TransactionNumber)>,
@@ -172,12 +185,12 @@ pub struct State {
 
 impl State {
     /// There are none yet.
-    pub fn new(settings: Settings, processors: u32, is_user: bool, secret: TicketKey) -> State {
+    pub fn new(settings: Settings, processors: u32, is_user: bool, keys: SecretKeys) -> State {
         State {
             settings,
             processors,
             is_user,
-            secret,
+            keys,
             entries: BTreeMap::new(),
             numbers: HashMap::new(),
             due: BTreeSet::new(),

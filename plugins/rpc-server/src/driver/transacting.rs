@@ -49,9 +49,9 @@ impl Driver {
     /// The plugin says something.
     pub(super) fn transactor(&mut self, said: ToServer) {
         match said {
-            ToServer::Serve(port) => {
+            ToServer::Serve { port, key } => {
                 self.services.transactor.port = Some(port);
-                self.server.serve_transactions();
+                self.server.serve_transactions(key);
             }
             ToServer::Adopt { stream, asked } => self.adopt_transactor(stream, asked),
             ToServer::AdoptFor { stream, user } => {

@@ -8,9 +8,8 @@ use farcall_graph::{Place, ServerNumber};
 use farcall_link::hosts::host_of;
 use farcall_wire::{OWN_USER, PULL_ADDRESSES_MAX, TicketKey};
 
-use super::Pull;
-
 use super::kept::{KeptServer, KeptWay};
+use super::{Pull, SecretKeys};
 
 /// The server of this node.
 pub const HERE: ServerNumber = ServerNumber(0);
@@ -106,8 +105,8 @@ impl Server {
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
     all: Vec<Server>,
-    /// The key of tickets for what the transaction makes.
-    key: Option<TicketKey>,
+    /// The keys of tickets for what the transaction has.
+    keys: Option<SecretKeys>,
     /// Pairs of which the second could not pull from the first.
     apart: BTreeSet<(ServerNumber, ServerNumber)>,
 }
@@ -122,14 +121,20 @@ impl Servers {
         Servers { all: vec![here], ..Servers::default() }
     }
 
-    /// The same, whose values have tickets with this key.
-    pub fn with_key(self, key: TicketKey) -> Servers {
-        Servers { key: Some(key), ..self }
+    /// The same, whose values have tickets with these keys.
+    pub fn with_keys(self, keys: SecretKeys) -> Servers {
+        Servers { keys: Some(keys), ..self }
     }
 
-    /// The key of tickets for what is made at a server.
+    /// The key of tickets that a server is given with what is made there. The one of this node has one
+    /// for all that its user has, also for what the client put there.
     pub fn key_at(&self, server: ServerNumber) -> Option<TicketKey> {
-        self.key.filter(|_| self.get(server).is_some_and(|known| known.pulls))
+        let keys = self.keys.filter(|_| server != HERE && self.lets_pull(server));
+        keys.map(|keys| keys.made)
+    }
+
+    fn lets_pull(&self, server: ServerNumber) -> bool {
+        self.get(server).is_some_and(|known| known.pulls)
     }
 
     /// One server could not pull from another.
@@ -139,8 +144,11 @@ impl Servers {
 
     /// How one server pulls a value from another; `None` where it passes through this node.
     pub fn pull(&self, from: ServerNumber, to: ServerNumber, bytes: u64) -> Option<Pull> {
-        let key = self.key_at(from).filter(|_| !self.apart.contains(&(from, to)))?;
-        self.key_at(to)?;
+        if !self.lets_pull(from) || !self.lets_pull(to) || self.apart.contains(&(from, to)) {
+            return None;
+        }
+        let keys = self.keys?;
+        let key = if from == HERE { keys.here } else { keys.made };
         let source = self.get(from)?;
         let receiver = self.get(to)?;
         let of = |server: &Server, scheme: &str| -> Vec<String> {
@@ -311,7 +319,8 @@ mod tests {
     use super::*;
 
     fn servers() -> Servers {
-        let mut servers = Servers::here(1, 0).with_key(TicketKey([1; 32]));
+        let keys = SecretKeys { made: TicketKey([1; 32]), here: TicketKey([2; 32]) };
+        let mut servers = Servers::here(1, 0).with_keys(keys);
         let led = |name: &str| Way::Led(name.to_owned());
         let socket = Way::Socket(vec!["unix:/b".to_owned()]);
         let mut add = |name: &str, way: Way, addresses: &[&str]| {
@@ -350,6 +359,16 @@ mod tests {
         assert_eq!(way(&servers, 2, 3), None);
         servers.get_mut(HERE).unwrap().pulls = false;
         assert_eq!((way(&servers, 0, 1), way(&servers, 1, 0)), (None, None));
+    }
+
+    /// The key for all that a user has here is told to no server.
+    #[test]
+    fn what_lies_here_has_a_key_of_its_own() {
+        let servers = servers();
+        let key = |from, to| servers.pull(ServerNumber(from), ServerNumber(to), 8).unwrap().key;
+        assert_eq!((key(0, 1), key(1, 0)), (TicketKey([2; 32]), TicketKey([1; 32])));
+        assert_eq!(servers.key_at(HERE), None);
+        assert_eq!(servers.key_at(ServerNumber(1)), Some(TicketKey([1; 32])));
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl State {
             interfaces: vec![None; message.routines.len()],
             inputs: BTreeMap::new(),
             servers: Servers::here(self.processors, message.routines.len())
-                .with_key(self.secret.derived(&begin.id.0)),
+                .with_keys(self.keys.of(&begin.id, &asker.principal)),
             placed: BTreeSet::new(),
             has_dialled: false,
             unanswered: 0,

@@ -51,8 +51,8 @@ impl State {
             records,
             head,
         };
-        let servers =
-            Servers::taken_up(self.processors, routines, kept).with_key(self.secret.derived(&id.0));
+        let tickets = self.keys.of(&id, &taken.head.principal);
+        let servers = Servers::taken_up(self.processors, routines, kept).with_keys(tickets);
         let user = taken.head.user();
         let began_us = self.keeping.since_1970_us(now).saturating_sub(taken.head.began_us);
         let entry = Entry {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Error, ErrorKind, Instant};
-use farcall_graph::{CallNumber, DataNumber, Origin, Place, ServerNumber};
+use farcall_graph::{CallNumber, DataNumber, Place, ServerNumber};
 use farcall_wire::{Failure, Request};
 
 use crate::state::{Action, HERE, Move, Running, State, Tag, TransactionNumber};
@@ -102,13 +102,9 @@ impl Running {
     fn set_out(&mut self, number: TransactionNumber, moved: Move, out: &mut VecDeque<Action>) {
         let (from, _) = moved.from;
         let (to, _) = moved.to;
-        // What the client put here has no key.
-        let is_given = matches!(self.plan.origin(moved.data), Origin::Input(_)) && from == HERE;
         let bytes = self.transaction.graph().value(moved.data).bytes;
-        match self.servers.pull(from, to, bytes).filter(|_| !is_given) {
-            Some(pull) => out.push_back(Action::Pull(number, moved, pull)),
-            None => out.push_back(Action::Move(number, moved)),
-        }
+        let pull = self.servers.pull(from, to, bytes);
+        out.push_back(Action::Move(number, moved, pull));
     }
 
     /// A run of a call has ended: values of it that are to be brought elsewhere are there now, or are

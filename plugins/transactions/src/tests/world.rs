@@ -17,7 +17,9 @@ use farcall_wire::{
 
 use crate::options::Settings;
 use crate::state::kept::{Keys, records};
-use crate::state::{Action, HERE, QuestionNumber, State, Store, Tag, Ticket, TransactionNumber};
+use crate::state::{
+    Action, HERE, QuestionNumber, SecretKeys, State, Store, Tag, Ticket, TransactionNumber,
+};
 
 pub const ID: TransactionId = TransactionId([9; 16]);
 const ROUTINES: &str = "Module small;\nDefine nothing(IN int x) Idempotent { }\n";
@@ -131,7 +133,9 @@ pub struct Node {
 
 /// A node that has started.
 pub fn node(world: &mut World, name: &str) -> Node {
-    let mut state = State::new(Settings::default(), 4, true, farcall_wire::TicketKey([7; 32]));
+    let key = farcall_wire::TicketKey([7; 32]);
+    let keys = SecretKeys { made: key, here: key };
+    let mut state = State::new(Settings::default(), 4, true, keys);
     let process = name.to_owned();
     let store = Store { name: "memory".to_owned(), node: name.to_owned(), process, zero_us: 0 };
     state.handle_store(store);

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, ConnectionId};
+use farcall_services::transactions::key_of_user;
+use farcall_wire::TicketKey;
 
 use super::Caller;
 
@@ -35,18 +37,24 @@ pub struct EarlyFetch {
 #[derive(Default)]
 pub struct Transacting {
     clients: BTreeMap<ConnectionId, Client>,
-    is_served: bool,
+    /// What the keys of tickets are derived from, of the plugin that runs transactions here.
+    key: Option<TicketKey>,
 }
 
 impl Transacting {
     /// Somebody runs transactions here.
-    pub(crate) fn serve(&mut self) {
-        self.is_served = true;
+    pub(crate) fn serve(&mut self, key: TicketKey) {
+        self.key = Some(key);
     }
 
     /// Whether somebody does.
     pub(crate) fn is_served(&self) -> bool {
-        self.is_served
+        self.key.is_some()
+    }
+
+    /// The key of tickets that the plugin makes for the data of a user.
+    pub(crate) fn key_of(&self, principal: &str) -> Option<TicketKey> {
+        self.key.map(|key| key_of_user(&key, principal))
     }
 
     /// A client is one that asks about transactions.

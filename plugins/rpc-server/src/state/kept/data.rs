@@ -92,10 +92,10 @@ pub struct Data {
     pub content: Content,
     /// Whether another call may make it if one fails.
     pub is_promised: bool,
-    /// The key of tickets with which other servers may pull it, and those that were used.
+    /// The key of tickets with which other servers may pull it.
     pub tickets: Option<TicketKey>,
-    /// The proofs of these.
-    pub pulled: Vec<[u8; 32]>,
+    /// Tickets that were used, until they are out of date: when, and their proofs.
+    pub pulled: BTreeSet<(u64, [u8; 32])>,
     /// What is counted for it.
     pub bytes: u64,
     /// For how long it stays without its client.

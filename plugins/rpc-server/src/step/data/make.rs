@@ -1,5 +1,6 @@
 //! Results that stay: where they come to, and what becomes of them when their call has ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +152,7 @@ impl Server {
                 content: Content::Coming(Some(key)),
                 is_promised: false,
                 tickets,
-                pulled: Vec::new(),
+                pulled: BTreeSet::new(),
                 bytes: stay.counted(),
                 lease,
                 owner,

@@ -1,5 +1,6 @@
 //! Promised data: it is coming, though no call makes it yet (spec/wire.md, section 12).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, DataId, Error, ErrorKind, Result};
@@ -29,7 +30,7 @@ impl Server {
                         content: Content::Coming(None),
                         is_promised: true,
                         tickets: None,
-                        pulled: Vec::new(),
+                        pulled: BTreeSet::new(),
                         bytes: OVERHEAD,
                         lease,
                         owner: Some(connection),

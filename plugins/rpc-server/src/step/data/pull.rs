@@ -16,7 +16,7 @@ use crate::state::{
 };
 use crate::step::{Server, Surroundings};
 
-/// Tickets of one value that may be used.
+/// Tickets of one value that were used, and are not out of date.
 const PULLED_MAX: usize = 4096;
 
 impl Server {
@@ -50,9 +50,13 @@ impl Server {
         let caller = peer.map(|peer| peer.caller.clone());
         let now_us = surroundings.clock_us();
         let data = self.state.kept.data.get_mut(&id);
-        let key = data.as_ref().and_then(|data| data.tickets);
+        let transacting = &self.state.front.transacting;
+        let is_made = data.as_ref().is_some_and(|data| {
+            let mut keys = data.tickets.into_iter().chain(transacting.key_of(&data.principal));
+            keys.any(|key| key.made(id, ticket))
+        });
         // Whether there is no such data, or the ticket is not its own, reads the same.
-        if !key.is_some_and(|key| key.made(id, ticket)) {
+        if !is_made {
             return Err(denied("there is no such data, or the ticket was not made for it"));
         }
         if !caller.is_some_and(|caller| is_receiver(&caller, &ticket.receiver)) {
@@ -60,19 +64,20 @@ impl Server {
                 denied("the ticket was made for another server").with("receiver", &ticket.receiver)
             );
         }
-        if now_us.is_none_or(|now| now >= ticket.until_us) {
-            return Err(
-                denied("the ticket is out of date").fix("compare the clocks of the servers")
-            );
-        }
+        let now_us = now_us.filter(|now| *now < ticket.until_us).ok_or_else(|| {
+            denied("the ticket is out of date").fix("compare the clocks of the servers")
+        })?;
         let Some(data) = data else { return Err(denied("there is no such data")) };
-        if data.pulled.contains(&ticket.proof) {
+        // Those that are out of date are refused anyway.
+        data.pulled = data.pulled.split_off(&(now_us, [0; 32]));
+        let used = (ticket.until_us, ticket.proof);
+        if data.pulled.contains(&used) {
             return Err(denied("the ticket was used before"));
         }
         if data.pulled.len() >= PULLED_MAX {
             return Err(Error::new(ErrorKind::LimitExceeded, OPERATION, "it was pulled too often"));
         }
-        data.pulled.push(ticket.proof);
+        data.pulled.insert(used);
         Ok(())
     }
 

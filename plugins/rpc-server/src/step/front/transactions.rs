@@ -3,16 +3,17 @@
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_services::transactions::{Asker, Message, User};
-use farcall_wire::{Reply, TransactionRequest};
+use farcall_wire::{Reply, TicketKey, TransactionRequest};
 
 use crate::access;
 use crate::state::{Action, Caller, ClientKey, EarlyFetch, Newcomer, Resuming, Speaks};
 use crate::step::{Server, Surroundings};
 
 impl Server {
-    /// Somebody runs transactions here from now on: clients that connect are told so.
-    pub fn serve_transactions(&mut self) {
-        self.state.front.transacting.serve();
+    /// Somebody runs transactions here from now on: clients that connect are told so. Tickets with keys
+    /// that are derived from `key` are good for data here.
+    pub fn serve_transactions(&mut self, key: TicketKey) {
+        self.state.front.transacting.serve(key);
     }
 
     /// A client begins a transaction, or asks about one.
