@@ -80,7 +80,9 @@ struct End {
     coming: Option<OwnedFd>,
     /// Bytes that one value may have.
     bytes_max: u64,
-    /// Pieces of data that have come.
+    /// Frames that have come.
+    frames: u64,
+    /// What has come of data: that its length is known, and its pieces.
     pieces: u64,
     events: Vec<LineEvent>,
 }
@@ -127,6 +129,7 @@ impl Line {
             shared: BTreeMap::new(),
             coming: None,
             bytes_max: u64::MAX,
+            frames: 0,
             pieces: 0,
             events: Vec::new(),
         };
@@ -229,9 +232,19 @@ impl Line {
         self.end.bytes_max = bytes_max;
     }
 
-    /// A number that grows as long as data comes.
+    /// A number that grows as long as data comes, from the moment on when its length has come.
     pub fn progress(&self) -> u64 {
         self.end.pieces
+    }
+
+    /// A number that grows with whatever comes.
+    pub fn heard(&self) -> u64 {
+        self.end.frames
+    }
+
+    /// Asks for an answer, once the other end has greeted. As [`Line::open`].
+    pub fn ping(&mut self) {
+        self.end.connection.ping();
     }
 
     /// Has the other end end a call.
@@ -332,6 +345,7 @@ impl End {
                 .with("bytes", Bytes(bytes))
                 .with("at most", Bytes(self.bytes_max)));
         }
+        self.pieces += 1;
         // What was shared lies where it is.
         let here = if fetching.memory.is_some() { 0 } else { bytes };
         let size = usize::try_from(here)
@@ -374,6 +388,7 @@ impl FrameHandler for End {
         body: &[u8],
         descriptors: &mut VecDeque<OwnedFd>,
     ) -> Result<()> {
+        self.frames += 1;
         if header.kind == FrameKind::Share as u8 {
             self.coming = descriptors.pop_front();
         }
@@ -394,6 +409,7 @@ impl FrameHandler for End {
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
+        self.frames += 1;
         self.pieces += 1;
         self.connection.data_arrived(header, done)?;
         self.take_news()

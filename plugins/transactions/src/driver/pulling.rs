@@ -23,6 +23,8 @@ use crate::options::Settings;
 const OPERATION: &str = "pull data";
 /// Elements with more bytes are in memory of their own.
 const INLINE_MAX: u64 = 4096;
+/// How often a source that is silent is asked for an answer until it is given up.
+const ANSWERS: u32 = 3;
 /// Memory is given in whole pages.
 const PAGE_BYTES: u64 = 4096;
 
@@ -115,7 +117,8 @@ impl Pulling {
 }
 
 fn pull_now(transports: &TransportsHandle, pull: &PullRequest, limits: &Limits) -> Result<Pulled> {
-    let stream = super::dial_one(transports, &pull.addresses)?;
+    let patience = super::PATIENCE.min(limits.stall_max);
+    let stream = super::dial_within(transports, &pull.addresses, patience)?;
     let mut line = Line::new(stream, &[DATA, RESUME, PULLS, SHARED_RESULTS]);
     line.limit(pull.bytes_max);
     line.fetch_by(pull.source, Some(&pull.ticket))?;
@@ -124,10 +127,10 @@ fn pull_now(transports: &TransportsHandle, pull: &PullRequest, limits: &Limits) 
     taken(fetched?)
 }
 
-/// The value may be made for a long time yet; once it comes, it comes.
+/// The value may be made for a long time yet, but its source shows that it lives; once the value
+/// comes, it comes.
 fn wait(line: &mut Line, limits: &Limits) -> Result<FetchedData> {
-    let began = Instant::now();
-    let mut moved = (line.progress(), began);
+    let mut pace = Pace::new(limits);
     loop {
         line.work()?;
         for event in line.take_events() {
@@ -137,32 +140,75 @@ fn wait(line: &mut Line, limits: &Limits) -> Result<FetchedData> {
                     let none = || Error::new(ErrorKind::Protocol, OPERATION, "it sent no value");
                     return Err(result.failure.map_or_else(none, Error::from));
                 }
-                LineEvent::Open(..) | LineEvent::TakenUp(_) | LineEvent::Reply(..) => {}
+                LineEvent::Open(..) => pace.is_open = true,
+                LineEvent::TakenUp(_) | LineEvent::Reply(..) => {}
             }
         }
-        let now = Instant::now();
-        if line.progress() != moved.0 {
-            moved = (line.progress(), now);
-        }
-        let until = began + limits.time_max;
-        let until = match moved.0 {
-            0 => until,
-            _ => until.min(moved.1 + limits.stall_max),
-        };
-        let left = until.saturating_duration_since(now);
-        if left.is_zero() {
-            let message = match moved.0 {
-                0 => "the value was not made in time",
-                _ => "the source stopped to send it",
-            };
-            return Err(Error::new(ErrorKind::TimedOut, OPERATION, message));
-        }
+        let left = pace.left(line, Instant::now())?;
+        line.send()?;
         let mut watched: Vec<PollFd> = Vec::new();
         line.watch(&mut watched);
         match poll(&mut watched, Timespec::try_from(left).ok().as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system(OPERATION, error.into())),
         }
+    }
+}
+
+/// How a pull goes on.
+struct Pace<'a> {
+    limits: &'a Limits,
+    began: Instant,
+    /// Whether the source has greeted: then it is asked for answers.
+    is_open: bool,
+    asked: Instant,
+    /// What has come, and when it came last: of the value, and of anything.
+    moved: (u64, Instant),
+    heard: (u64, Instant),
+}
+
+impl Pace<'_> {
+    fn new(limits: &Limits) -> Pace<'_> {
+        let now = Instant::now();
+        let none = (0, now);
+        Pace { limits, began: now, is_open: false, asked: now, moved: none, heard: none }
+    }
+
+    /// How long to wait for more.
+    ///
+    /// # Errors
+    /// `TimedOut` when nothing more is waited for.
+    fn left(&mut self, line: &mut Line, now: Instant) -> Result<Duration> {
+        for (before, count) in [(&mut self.moved, line.progress()), (&mut self.heard, line.heard())]
+        {
+            if before.0 != count {
+                *before = (count, now);
+            }
+        }
+        let Limits { time_max, stall_max, .. } = *self.limits;
+        let is_coming = self.moved.0 > 0;
+        let last = if is_coming { self.moved.1 } else { self.heard.1 };
+        let ends = self.began + time_max;
+        let stalls = last + stall_max;
+        if now >= ends.min(stalls) {
+            let message = match (now >= stalls, is_coming) {
+                (true, true) => "the source stopped to send it",
+                (true, false) => "the source does not answer",
+                (false, _) => "it did not come in time",
+            };
+            return Err(Error::new(ErrorKind::TimedOut, OPERATION, message));
+        }
+        let mut until = ends.min(stalls);
+        if self.is_open && !is_coming {
+            // Pongs come well before nothing more is waited for.
+            let next = self.asked + stall_max / ANSWERS;
+            if now >= next {
+                line.ping();
+                self.asked = now;
+            }
+            until = until.min(self.asked + stall_max / ANSWERS);
+        }
+        Ok(until.saturating_duration_since(now))
     }
 }
 
