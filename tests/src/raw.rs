@@ -84,6 +84,16 @@ impl Raw {
         Raw { socket: socket.into(), token: None, preface_read: false }
     }
 
+    /// The other end of a connection that a test has taken.
+    ///
+    /// # Panics
+    /// When the socket takes no timeouts.
+    pub fn accepted(socket: UnixStream) -> Raw {
+        let timeout = Some(Duration::from_secs(10));
+        socket.set_read_timeout(timeout).expect("sockets take timeouts");
+        Raw { socket: socket.into(), token: None, preface_read: false }
+    }
+
     /// Connects and greets, as a client of good manners does.
     ///
     /// # Panics
@@ -140,7 +150,14 @@ impl Raw {
 
     /// What an end says first: the preface, and a Hello without features.
     pub fn greeting(role: Role) -> Vec<u8> {
-        [PREFACE.to_vec(), Self::encoded(FrameKind::Hello, 0, &hello_of(role, None))].concat()
+        Self::greeting_with(role, &[])
+    }
+
+    /// The same with features.
+    pub fn greeting_with(role: Role, features: &[&str]) -> Vec<u8> {
+        let features = features.iter().map(|one| (*one).to_owned()).collect();
+        let hello = Hello { features, ..hello_of(role, None) };
+        [PREFACE.to_vec(), Self::encoded(FrameKind::Hello, 0, &hello)].concat()
     }
 
     /// A control frame's bytes; sequence 0.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use farcall_base::{CallId, DataId, Error, ErrorKind, Result};
-use farcall_graph::Argument as Given;
 use farcall_idl::data::DataKind;
 use farcall_link::line::{FetchedData, Line, LineEvent};
 use farcall_link::memory::{HeapRegion, Space};
@@ -18,14 +17,14 @@ use farcall_wire::{
 };
 
 use crate::relayed::Meta;
-use crate::transactions::{World, ask, int, line, some};
+use crate::transactions::{ask, line, some};
 
-const KEY: TicketKey = TicketKey([7; 32]);
-const KIND: &str = "data:double:1:row";
+pub(crate) const KEY: TicketKey = TicketKey([7; 32]);
+pub(crate) const KIND: &str = "data:double:1:row";
 const PATIENCE: Duration = Duration::from_secs(20);
-const MANY: usize = 100_000;
+pub(crate) const MANY: usize = 100_000;
 
-fn id() -> [u8; 16] {
+pub(crate) fn id() -> [u8; 16] {
     static LAST: AtomicU64 = AtomicU64::new(1);
     let mut id = [0x5a; 16];
     id[..8].copy_from_slice(&LAST.fetch_add(1, Ordering::Relaxed).to_le_bytes());
@@ -37,17 +36,21 @@ fn soon_us() -> u64 {
     since.as_micros() as u64 + 60_000_000
 }
 
-/// A server with these options of the plugin that runs transactions.
-fn server(folder: &Directory, name: &str, options: &str) -> Server {
-    let text = format!(
+/// A manifest with these options of the plugin that runs transactions.
+pub(crate) fn transactor(options: &str) -> String {
+    format!(
         "[[plugin]]\nname = \"transactions\"\nslot = \"transactor\"\n[plugin.options]\n{options}\n"
-    );
-    let manifest = folder.write(&format!("{name}.toml"), &text);
+    )
+}
+
+/// A server with these options of the plugin that runs transactions.
+pub(crate) fn server(folder: &Directory, name: &str, options: &str) -> Server {
+    let manifest = folder.write(&format!("{name}.toml"), &transactor(options));
     Server::start(Transport::Unix, &[resident()], &["--manifest", manifest.to_str().unwrap()])
 }
 
 /// A connection to a server on this host, with what servers name to one another.
-fn peer(server: &Server, features: &[&str]) -> Line {
+pub(crate) fn peer(server: &Server, features: &[&str]) -> Line {
     let path = server.address().strip_prefix("unix:").unwrap();
     let stream = farcall_transport_unix::connect_within(path.as_ref(), PATIENCE).unwrap();
     opened(stream, features)
@@ -60,7 +63,14 @@ fn opened(stream: Box<dyn ByteStream>, features: &[&str]) -> Line {
 }
 
 /// Puts numbers at a server, with a key.
-fn put(line: &mut Line, count: usize) -> DataId {
+pub(crate) fn put(line: &mut Line, count: usize) -> DataId {
+    let name = DataId(id());
+    put_as(line, name, count);
+    name
+}
+
+/// The same under this id.
+pub(crate) fn put_as(line: &mut Line, name: DataId, count: usize) {
     let kind = DataKind::of_routine(KIND).unwrap();
     let elements: Arc<HeapRegion> = Arc::new(HeapRegion::new(count * 8).unwrap());
     for number in 0..count {
@@ -75,12 +85,10 @@ fn put(line: &mut Line, count: usize) -> DataId {
         bytes: count as u64 * 8,
         memory: None,
     };
-    let name = DataId(id());
     line.put((CallId(id()), name), &data, Some(&KEY)).unwrap();
     let events = some(line).unwrap();
     let [LineEvent::Ended(_, result)] = &events[..] else { panic!("it was put there") };
     assert_eq!(result.failure, None);
-    name
 }
 
 /// Shows a ticket: what came.
@@ -158,7 +166,7 @@ fn servers_show_tickets_over_tls() {
     assert_eq!(Error::from(failure).kind(), ErrorKind::PermissionDenied);
 }
 
-fn pull(data: DataId, source: DataId, address: &str, bytes_max: u64) -> Request {
+pub(crate) fn pull(data: DataId, source: DataId, address: &str, bytes_max: u64) -> Request {
     let ticket = KEY.ticket(source, OWN_USER, soon_us());
     Request::Pull(Box::new(PullRequest {
         data,
@@ -171,10 +179,13 @@ fn pull(data: DataId, source: DataId, address: &str, bytes_max: u64) -> Request 
 }
 
 /// Has something pulled by a server: how that ended.
-fn pulled(line: &mut Line, source: DataId, address: &str, bytes_max: u64) -> Result<DataId> {
-    let data = DataId(id());
-    let promise = Promise { data, kind: KIND.into() };
-    assert!(matches!(ask(line, &Request::Promise(vec![promise], 0)), Reply::Done));
+pub(crate) fn pulled(
+    line: &mut Line,
+    source: DataId,
+    address: &str,
+    bytes_max: u64,
+) -> Result<DataId> {
+    let data = promised(line);
     match ask(line, &pull(data, source, address, bytes_max)) {
         Reply::Done => Ok(data),
         Reply::Failed(failure) => Err(failure.into()),
@@ -182,7 +193,15 @@ fn pulled(line: &mut Line, source: DataId, address: &str, bytes_max: u64) -> Res
     }
 }
 
-fn value(line: &mut Line, data: DataId, at: usize) -> f64 {
+/// Data that is to come.
+pub(crate) fn promised(line: &mut Line) -> DataId {
+    let data = DataId(id());
+    let promise = Promise { data, kind: KIND.into() };
+    assert!(matches!(ask(line, &Request::Promise(vec![promise], 0)), Reply::Done));
+    data
+}
+
+pub(crate) fn value(line: &mut Line, data: DataId, at: usize) -> f64 {
     line.fetch(data).unwrap();
     let events = some(line).unwrap();
     let [LineEvent::Fetched(_, fetched)] = &events[..] else { panic!("it is there") };
@@ -249,56 +268,4 @@ fn memory_is_passed_on_one_host() {
     assert!(size >= MANY as u64 * 8);
     let seals = rustix::fs::fcntl_get_seals(&*memory).unwrap();
     assert!(seals.contains(rustix::fs::SealFlags::WRITE | rustix::fs::SealFlags::SHRINK));
-}
-
-const MAKES: &str = "Module makes;\n\
-    Define make(IN int n, OUT double x[n]) { for (int i = 0; i < n; i++) x[i] = i; }\n";
-const ADDS: &str = "Module adds;\nDefine add(IN int n, INOUT double x[n], OUT double sum[1]) \
-    { *sum = 0; for (int i = 0; i < n; i++) { *sum += x[i]; x[i] += 1; } }\n";
-
-/// A transaction whose second call needs, elsewhere, what the first one makes; values may not pass
-/// through the node.
-fn pulls_in_a_transaction(mut world: World) {
-    let find = |name: &str| farcall_tests::eventually(|| world.client.routine(name).is_ok());
-    assert!(find("makes/make") && find("adds/add"));
-    let made = world.call("makes/make", vec![int(MANY), Given::Absent]);
-    let added = world.call("adds/add", vec![int(MANY), Given::Result(made, 1), Given::Absent]);
-    let sum = world.want(added, 2);
-    let more = world.want(added, 1);
-    let id = world.begin().unwrap();
-    let count = MANY as f64;
-    assert_eq!(world.values(sum), [count * (count - 1.0) / 2.0]);
-    assert_eq!(world.values(more)[MANY - 1], count);
-    assert_eq!(world.wait(id).failed, 0);
-}
-
-const NO_MOVES: &str = "moved_bytes_max = 0";
-
-#[test]
-fn transactions_pull_on_one_host() {
-    let folder = Directory::new();
-    let meta = server(&folder, "meta", NO_MOVES);
-    let join = |name: &str, text: &str| {
-        let mut command = Server::command();
-        command.args(["--join", meta.address()]);
-        Server::start_as(command, &[folder.write(name, text)])
-    };
-    let members = vec![join("makes.idl", MAKES), join("adds.idl", ADDS)];
-    pulls_in_a_transaction(World::of(meta, members));
-}
-
-#[test]
-fn transactions_pull_over_tls() {
-    let options = format!(
-        "\n[[plugin]]\nname = \"transactions\"\nslot = \"transactor\"\n[plugin.options]\n{NO_MOVES}"
-    );
-    let meta = Meta::new("    { who = [\"*\"], call = [\"*\"] },", &options);
-    let join = |host: &str, text: &str| {
-        let file = meta.folder.write(&format!("{host}.idl"), text);
-        meta.joined_with(host, &[file], &["--listen", &format!("tls://{host}:0")])
-    };
-    let members = vec![join("127.0.0.1", MAKES), join("localhost", ADDS)];
-    let Meta { server, folder } = meta;
-    pulls_in_a_transaction(World::of(server, members));
-    drop(folder);
 }
