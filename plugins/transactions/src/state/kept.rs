@@ -75,7 +75,7 @@ pub fn named_by(key: &str) -> Option<TransactionId> {
 }
 
 /// What is known of a transaction before all the rest is read.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Head {
     /// Of what is written.
@@ -102,6 +102,9 @@ pub struct Head {
     /// When it is forgotten, in microseconds since 1970.
     #[n(8)]
     pub expires_us: Option<u64>,
+    /// The key of tickets for what other servers make for it. No store has it in the clear.
+    #[cbor(n(9), with = "minicbor::bytes")]
+    pub key: [u8; 32],
 }
 
 impl Head {

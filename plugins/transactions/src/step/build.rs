@@ -9,14 +9,14 @@ use farcall_base::{Instant, Result};
 use farcall_graph::{DataNumber, Message, Plan, RoutineName, ServerNumber, Transaction};
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
-use farcall_wire::{Reply, Request};
+use farcall_wire::{Reply, Request, TicketKey};
 
 use super::begin::{BYTE_S, PROMISES_MAX, RUN_S, interface_of, promises};
 use super::place::{Whose, reach};
 use crate::state::kept::{InputHead, Keys, broken, read, records};
 use crate::state::{
-    Action, Beginning, Entry, HERE, Journal, LineNumber, Loading, Owner, Phase, Running, Servers,
-    State, Tag, Taken, TakenInput, TransactionNumber,
+    Action, Beginning, Entry, HERE, Journal, LineNumber, Loading, Owner, Phase, Running,
+    SecretKeys, Servers, State, Tag, Taken, TakenInput, TransactionNumber,
 };
 
 /// How long servers that have a transaction's calls are waited for.
@@ -51,7 +51,9 @@ impl State {
             records,
             head,
         };
-        let tickets = self.keys.of(&id, &taken.head.principal);
+        // What was made before has the key that it was made with.
+        let made = TicketKey(taken.head.key);
+        let tickets = SecretKeys { made, ..self.keys.of(&id, &taken.head.principal) };
         let servers = Servers::taken_up(self.processors, routines, kept).with_keys(tickets);
         let user = taken.head.user();
         let began_us = self.keeping.since_1970_us(now).saturating_sub(taken.head.began_us);

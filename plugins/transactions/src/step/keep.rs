@@ -10,7 +10,7 @@ use farcall_idl::encode::encode_interface;
 use farcall_link::line::FetchedData;
 use farcall_services::store::{Change, Condition, Version};
 use farcall_services::transactions::User;
-use farcall_wire::{Argument, Reply};
+use farcall_wire::{Argument, Reply, TicketKey};
 
 use crate::state::kept::{Head, InputHead, Keys, OwnedBy, VERSION, batches, pieces, written};
 use crate::state::{
@@ -38,6 +38,8 @@ impl State {
     ) -> Result<()> {
         let began_us = self.keeping.since_1970_us(now);
         let most = self.settings.kept_inputs_max;
+        let Some(entry) = self.entry(number) else { return Ok(()) };
+        let tickets = self.keys.of(&entry.id, &entry.principal);
         let Some((entry, _)) = self.parts(number) else { return Ok(()) };
         let id = entry.id;
         let principal = entry.principal.clone();
@@ -53,8 +55,10 @@ impl State {
         let writes = batches(given(Keys(id), &plan)).into();
         beginning.plan = Some(plan);
         let User { address, certificate, .. } = user;
+        let TicketKey(key) = tickets.made;
         let head = Head {
             version: VERSION,
+            key,
             principal,
             address,
             certificate: certificate.map(|text| text.to_string()),
