@@ -47,6 +47,10 @@ class Sizes:
     # Numbers of linear equations: of the row, and of the paper's figures.
     equations: tuple = (800, 1600)
     linpack: tuple = tuple(range(100, 1601, 100))
+    # A Java client's heap, and the calls and arrays before its first answer: HotSpot's last compiler
+    # takes a method after 15,000 runs at the latest (Tier4CompileThreshold).
+    heap: str = "1g"
+    java_warm: tuple = (20_000, 30)
 
 
 FULL = Sizes()
@@ -70,6 +74,8 @@ SMOKE = Sizes(
     chained=50,
     ep=16,
     tiles=(128, 32),
+    heap="64m",
+    java_warm=(20, 1),
 )
 
 
@@ -274,14 +280,22 @@ class JavaClient(Client):
             source = ROOT / "bench/clients/java/BenchClient.java"
             subprocess.run([home / "bin/javac", "-cp", jar, "-d", classes, source], check=True)
         options = [
+            home / "bin/java",
             "--enable-native-access=ALL-UNNAMED",
             "-XX:+UseParallelGC",
-            "-Xms1g",
-            "-Xmx1g",
+            f"-Xms{bench.sizes.heap}",
+            f"-Xmx{bench.sizes.heap}",
             "-XX:+AlwaysPreTouch",
         ]
         super().__init__(
-            [home / "bin/java", *options, "-cp", f"{jar}:{classes}", "BenchClient", server.address],
+            [
+                *options,
+                "-cp",
+                f"{jar}:{classes}",
+                "BenchClient",
+                server.address,
+                *bench.sizes.java_warm,
+            ],
             core,
             server.environment,
         )

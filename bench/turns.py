@@ -33,7 +33,8 @@ class Turns:
     """What the rounds gave: one value more of the anchor than of the others."""
 
     def __init__(self, rounds, anchor, others, warm=WARM):
-        for _ in range(warm):
+        # Where hardly anything is measured, hardly anything needs to be warm.
+        for _ in range(min(warm, rounds - 1)):
             for one in (anchor, *others.values()):
                 one()
         self.anchors, self.values = [anchor()], {name: [] for name in others}

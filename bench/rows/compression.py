@@ -24,7 +24,7 @@ def compression(bench):
             bench,
             link,
             bench.sizes.linked,
-            LINKED_ROUNDS,
+            min(bench.sizes.rounds, LINKED_ROUNDS),
             "100 Mbit/s and 20 ms",
             {"smooth": ">= 1.2", "random": ">= 1", "sparse": ">= 5"},
         )

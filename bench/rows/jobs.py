@@ -242,7 +242,7 @@ def starting(bench, slurm, sweep, dialled):
         next(moment)
         return dialled.seconds(1, count)
 
-    rounds = ROUNDS if bench.sizes.rounds > 2 else bench.sizes.rounds
+    rounds = ROUNDS if bench.sizes.rounds > 2 else 1
     turns = Turns(
         rounds, lambda: programs(anchor), {"ours": ours, "theirs": lambda: programs(theirs)}, warm=1
     )
@@ -318,7 +318,7 @@ def filling(bench):
 
     row(
         f"{calls} calls of {seconds} s on a Slurm of {nodes * cpus} processors: part of them busy",
-        figure([busy() for _ in range(min(bench.sizes.rounds, FILLINGS))]),
+        figure([busy() for _ in range(FILLINGS if bench.sizes.rounds > 2 else 1)]),
         None,
         ">= 0.95",
     )

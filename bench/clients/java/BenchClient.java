@@ -5,8 +5,8 @@
 //                        result, which the collector takes)
 // pingpong COUNT         seconds per call
 //
-// Before the first answer to each of them it runs what is measured until the JIT compiler has had
-// its turn.
+// Usage: BenchClient ADDRESS CALLS ARRAYS     before the first answer to each of them it makes so
+// many calls, or sends so many arrays: until the JIT compiler has had its turn.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -19,28 +19,29 @@ import org.farcall.Server;
 
 /** Answers commands on its standard input, one line each. */
 public final class BenchClient {
-    /** HotSpot's last compiler takes a method after 15,000 runs at the latest
-     * (Tier4CompileThreshold). */
-    private static final int WARM_CALLS = 20_000;
-    private static final int WARM_ARRAYS = 30;
     private static final int WARM_ARRAY_BYTES = 1 << 20;
 
     private final Routine touch;
     private final Routine add;
+    private final int warmCalls;
+    private final int warmArrays;
     private boolean isWarm;
     private boolean knowsArrays;
     private double[] array = {};
     private Arena arena = Arena.ofConfined();
     private MemorySegment segment = MemorySegment.NULL;
 
-    private BenchClient(Server server) {
+    private BenchClient(Server server, int warmCalls, int warmArrays) {
+        this.warmCalls = warmCalls;
+        this.warmArrays = warmArrays;
         touch = server.routine("bench/touch");
         add = server.routine("bench/add");
     }
 
     public static void main(String[] arguments) throws Exception {
         try (Server server = Server.connect(arguments[0])) {
-            BenchClient client = new BenchClient(server);
+            BenchClient client = new BenchClient(
+                server, Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 String[] words = line.split(" ");
@@ -56,7 +57,7 @@ public final class BenchClient {
     private double pingpong(int count) {
         if (!isWarm) {
             isWarm = true;
-            pingpong(WARM_CALLS);
+            pingpong(warmCalls);
         }
         double sum = 0;
         long begin = System.nanoTime();
@@ -73,7 +74,7 @@ public final class BenchClient {
     private double roundtrip(int bytes, String mode) {
         if (!knowsArrays) {
             knowsArrays = true;
-            for (int i = 0; i < WARM_ARRAYS; i++) {
+            for (int i = 0; i < warmArrays; i++) {
                 roundtrip(WARM_ARRAY_BYTES, mode);
             }
         }
