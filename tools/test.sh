@@ -3,7 +3,7 @@
 # passed, N failed`.
 #
 # Most tests wait: for servers, time limits, jobs. So suites run side by side, each with several
-# tests at a time; the largest two begin when Rust's tests are compiled, which takes all processors.
+# tests at a time, while Rust's tests are compiled, which takes what the others leave.
 # Clippy and the other versions of Python are left out where what they look at is as it was when
 # they passed (unchanged.sh), and it is said so; FARCALL_TEST_ALL=1 leaves nothing out.
 set -uo pipefail
@@ -117,11 +117,25 @@ java_suite() {
     return "$status"
 }
 
+# Begun first: what takes longest must not be left to the end.
+longest=(
+    bench/test_{jobs,graphs,calls,servers}_run.py
+    apps/{sweep/test_sweep,weather/test_weather}.py
+    tests/readme/test_readme.py
+    tests/launchers/test_{launchers,batch}.py
+    clients/java/tests/test_{old_java_programs,java_configuration}.py
+    clients/gridrpc/tests/test_{old_programs,grpc_standard}.py
+    bench/test_{bench,against}.py
+    apps/transactions/test_transactions.py
+    clients/python/tests/test_{published,publish_values,aio}.py
+)
+
 # A file's tests share servers, and stay together.
 python_suite() {
     local files=()
-    mapfile -t files < <(find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune \
-        -o -name 'test_*.py' -print | sort)
+    mapfile -t files < <(printf './%s\n' "${longest[@]}"
+        find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune \
+            -o -name 'test_*.py' -print | sort | grep -vxF "$(printf './%s\n' "${longest[@]}")")
     "$stage/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib \
         --rootdir="$PWD" --numprocesses=$((2 * $(nproc))) --dist=loadfile --no-loadscope-reorder \
         --junitxml="$FARCALL_TEST_REPORT" "${files[@]}"
@@ -152,12 +166,14 @@ else
 fi
 java=$!
 echo "-- Rust's tests are compiled"
-tools/rust-tests.py compile >"$logs/compiling" 2>&1 </dev/null &
-# Pages with Java need its jar, and the tests of Python read pages. What does not compile is tried
-# again by its suite, which has failed then.
-wait "$java" "$!"
-suite rust tools/rust-tests.py run </dev/null &
+nice -n 5 tools/rust-tests.py compile >"$logs/compiling" 2>&1 </dev/null &
+compiled=$!
+# Pages with Java need its jar, and the tests of Python read pages.
+wait "$java"
 suite python python_suite </dev/null &
+# What does not compile is tried again by its suite, which has failed then.
+wait "$compiled"
+suite rust tools/rust-tests.py run </dev/null &
 suite lint nice -n 10 tools/lint.sh </dev/null &
 wait
 end_suites
