@@ -43,12 +43,13 @@ class Server:
         self.process.stdout.close()
 
 
-def environment(stage):
-    return {**os.environ, "LD_LIBRARY_PATH": str(stage / "lib")}
+def environment(stage, libraries=None):
+    return {**os.environ, "LD_LIBRARY_PATH": str(libraries or stage / "lib")}
 
 
-def client(stage, kind, address, calls, watch):
-    """What is said on standard error while a client, `c` or `grpc`, makes so many small calls."""
+def client(stage, kind, address, calls, watch, libraries=None):
+    """What is said on standard error while a client, `c` or `grpc`, makes so many small calls, perhaps
+    with libraries of another folder."""
     run = subprocess.run(
         ["taskset", "-c", "0", *watch, stage / f"libexec/farcall-bench-client-{kind}", address],
         input=f"pingpong {calls}\n",
@@ -56,9 +57,21 @@ def client(stage, kind, address, calls, watch):
         text=True,
         check=True,
         timeout=SECONDS,
-        env=environment(stage),
+        env=environment(stage, libraries),
     )
     return run.stderr
+
+
+def lean(stage, folder):
+    """A folder with the library as it is brought to other hosts: valgrind takes seconds to read what
+    debuggers read. None where there is no such file."""
+    library = stage / "libexec/libfarcall-lean.so"
+    if not library.exists():
+        return None
+    libraries = pathlib.Path(folder) / "lib"
+    libraries.mkdir()
+    (libraries / "libfarcall.so.0").symlink_to(library)
+    return libraries
 
 
 def per_call(count):
@@ -68,9 +81,10 @@ def per_call(count):
 def of_client(stage, kind="c"):
     """Instructions and heap blocks of one small call in a client: farcall_call, or grpc_call."""
     with tempfile.TemporaryDirectory() as folder, Server(stage, folder) as server:
+        libraries = lean(stage, folder)
 
         def said(calls, pattern, *watch):
-            found = re.search(pattern, client(stage, kind, server.address, calls, watch))
+            found = re.search(pattern, client(stage, kind, server.address, calls, watch, libraries))
             return int(found[1].replace(",", ""))
 
         callgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts")
