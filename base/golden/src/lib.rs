@@ -6,9 +6,13 @@
 //! `FARCALL_REWRITE=1` writes what is said now into the files: commit a changed one only when you
 //! understand the change.
 
+mod damage;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+pub use damage::damage;
 
 /// Set to rewrite the scripts instead of comparing with them.
 const REWRITE: &str = "FARCALL_REWRITE";

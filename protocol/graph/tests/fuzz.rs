@@ -2,11 +2,10 @@
 
 use farcall_base::{ErrorKind, Instant, Random, Result, SeededRandom};
 use farcall_golden::fuzz_rounds;
-use farcall_graph::{
-    Action, CallNumber, Failure, Graph, Limits, Message, Place, Plan, ServerNumber, Transaction,
-};
+use farcall_graph::{Action, CallNumber, Failure, Graph, Limits, Place, ServerNumber, Transaction};
 
-use crate::message::{find, message};
+use crate::judge;
+use crate::message::message;
 use crate::plain::Plain;
 use crate::world::random_graph;
 
@@ -39,19 +38,6 @@ fn noise(random: &mut SeededRandom) -> Vec<u8> {
     (0..length).map(|_| random.next() as u8).collect()
 }
 
-/// Whether the bytes were a message.
-fn read_message(bytes: &[u8]) -> bool {
-    let Ok(message) = Message::decode(bytes) else { return false };
-    assert_eq!(Message::decode(&message.encode()).unwrap(), message);
-    if let Ok(plan) = Plan::new(message, &Limits::default(), &find) {
-        let graph = plan.graph();
-        for call in (0..graph.calls() as u32).map(CallNumber) {
-            assert!(graph.call(call).uses.iter().all(|data| (data.0 as usize) < graph.values()));
-        }
-    }
-    true
-}
-
 #[test]
 fn mutated_messages() {
     let rounds = fuzz_rounds(10_000);
@@ -60,7 +46,7 @@ fn mutated_messages() {
         let mut random = SeededRandom::new(seed);
         let mut bytes = message().encode();
         mutate(&mut random, &mut bytes, 4);
-        read += u64::from(read_message(&bytes));
+        read += u64::from(judge::message(&bytes));
     }
     // Were nearly all refused, or hardly any, the mutations would prove little.
     assert!((rounds / 20..rounds / 10 * 9).contains(&read), "{read} were read");
@@ -71,7 +57,7 @@ fn random_bytes_as_messages_and_records() {
     let graph = random_graph::new(1, 5, true);
     for seed in 0..fuzz_rounds(20_000) {
         let bytes = noise(&mut SeededRandom::new(seed));
-        read_message(&bytes);
+        judge::message(&bytes);
         // A record, as far as its version.
         for start in [&[][..], &[0x82, 0x01], &[0x82, 0x01, 0xa5, 0x01]] {
             let bytes = [start, &bytes].concat();

@@ -3,6 +3,7 @@
 
 mod fuzz;
 mod graph;
+mod judge;
 mod late;
 mod lost;
 mod message;

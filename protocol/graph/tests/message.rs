@@ -1,57 +1,12 @@
 //! Messages become graphs, or are refused with the call, the parameter and what to do.
 
-use std::sync::Arc;
-
-use farcall_base::{DataId, Error, ErrorKind, Result};
+use farcall_base::{DataId, ErrorKind, Result};
 use farcall_graph::{
     Argument, CallMessage, CallNumber, DataNumber, Graph, Input, Limits, Message, Origin, Plan,
     RoutineName, WantedResult,
 };
-use farcall_idl::interface::Interface;
 
-pub const ROUTINES: &str = r#"
-Module small;
-
-Define factor(
-    IN int n,
-    INOUT double a[n][n] column,
-    OUT int pivots[n],
-    OUT int info
-)
-"Factors a matrix."
-Idempotent
-{ }
-
-Define solve(
-    IN int n,
-    IN double a[n][n] column,
-    IN int pivots[n],
-    INOUT double b[n],
-    IN int steps = 3
-)
-"Solves a system."
-{ }
-
-Define count(OUT int found, IN string text)
-"Counts."
-{ }
-
-Define fill(IN int n, OUT double x[n], OUT string text)
-"Fills."
-{ }
-
-Define visit(IN int n, void each(IN int n))
-"Calls back."
-{ }
-"#;
-
-pub fn find(name: &RoutineName) -> Result<Arc<Interface>> {
-    let module = farcall_idl::compile("small.idl", ROUTINES).unwrap();
-    let found = module.routines.into_iter().find(|one| one.interface.full_name() == name.name);
-    found.map(|routine| Arc::new(routine.interface)).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "find a routine", "nobody offers it").fix("see its name")
-    })
-}
+use crate::judge::find;
 
 fn routine(name: &str) -> RoutineName {
     RoutineName { name: format!("small/{name}"), contract: [1; 32] }

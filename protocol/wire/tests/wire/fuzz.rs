@@ -7,6 +7,7 @@ use farcall_wire::*;
 
 use crate::body::{judge, read_all};
 use crate::random::Draw;
+use crate::tickets;
 
 /// A mutation of valid bytes: flipped, removed, repeated, overwritten by what length fields like.
 fn mutate(draw: &mut Draw, bytes: &mut Vec<u8>) {
@@ -103,4 +104,21 @@ fn wants_are_bounded() {
             }
         }
     }
+}
+
+/// No ticket but the one that was made is good, whatever is done to it on its way.
+#[test]
+fn tickets_and_their_keys() {
+    let rounds = fuzz_rounds(10_000);
+    let mut read = [0; 3];
+    for seed in 0..rounds {
+        let mut draw = Draw::new(seed);
+        let by = draw.bytes(12);
+        read[0] += u64::from(tickets::damaged(&by));
+        read[1] += u64::from(tickets::damaged_key(&by));
+        read[2] += u64::from(tickets::damaged_pull(&by));
+        tickets::ticket_of(draw.bytes(80));
+    }
+    let some = rounds / 20..rounds / 10 * 9;
+    assert!(read.iter().all(|read| some.contains(read)), "{read:?} were read");
 }

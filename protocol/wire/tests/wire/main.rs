@@ -17,4 +17,5 @@ mod samples_data;
 mod samples_placement;
 mod samples_transactions;
 mod specification;
+mod tickets;
 mod vectors;
