@@ -78,6 +78,18 @@ def run(program):
     return f"== {target} of {package}\n" + done.stdout.decode(errors="replace"), done.returncode
 
 
+def run_documents():
+    """The same of what documents show, which cargo alone can compile: the compiler looks for it in
+    every package, one after the other."""
+    done = subprocess.run(
+        [*CARGO, "--doc", "--quiet"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.stdout.decode(errors="replace"), done.returncode
+
+
 def main(order):
     # Cargo is asked once: whatever holds its lock later holds up no test.
     if order != "run" or not MADE.exists():
@@ -91,14 +103,17 @@ def main(order):
         return 0
     programs = json.loads(MADE.read_text())
     status = 0
-    with concurrent.futures.ThreadPoolExecutor(PROGRAMS) as pool:
+    threads = concurrent.futures.ThreadPoolExecutor
+    with threads(1) as alone, threads(PROGRAMS) as pool:
+        documents = alone.submit(run_documents)
         for said, code in pool.map(run, programs):
             print(said, flush=True)
             if code != 0:
                 status = 1
                 print(f"FAIL {said.splitlines()[0][3:]}: status {code}", flush=True)
-    # What documents show, which cargo alone can compile.
-    return subprocess.run([*CARGO, "--doc", "--quiet"]).returncode or status
+        said, code = documents.result()
+        print(said, flush=True)
+    return code or status
 
 
 if __name__ == "__main__":
