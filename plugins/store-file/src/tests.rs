@@ -62,7 +62,10 @@ fn nothing_is_on_the_disk_before_something_is_kept() {
     let place = Place::new("lazy");
     let opened = place.open();
     assert!(!place.0.exists());
+    assert!(read(&opened.store, "", None, 10).unwrap().is_empty());
+    assert!(!place.0.exists(), "to look for something makes no file");
     write(&opened.store, vec![], vec![put("key", "a secret value")]).unwrap();
+    assert_eq!(read(&opened.store, "", None, 10).unwrap().len(), 1);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(&place.0), 0o700);
     for name in ["store.redb", "key", "lock"] {

@@ -11,6 +11,7 @@ use farcall_system::key_file;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::file::OPERATION;
+use crate::options::Settings;
 
 /// The table of keys and values.
 const FILE: &str = "store.redb";
@@ -18,6 +19,11 @@ const FILE: &str = "store.redb";
 const KEY: &str = "key";
 /// Its lock says that a server uses the store.
 const LOCK: &str = "lock";
+
+/// Whether something may have been kept by these settings.
+pub fn has_table(settings: &Settings) -> bool {
+    settings.folder().is_ok_and(|folder| folder.join(FILE).exists())
+}
 
 /// An open folder. Its lock is held while this value lives.
 pub struct Folder {
