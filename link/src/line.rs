@@ -21,8 +21,10 @@ use crate::stream::ByteStream;
 use crate::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
 
 mod fetched;
+mod value;
 
 pub use fetched::FetchedData;
+use value::Value;
 
 /// Bytes taken before others have their turn.
 const RECEIVE_BUDGET: usize = 1 << 20;
@@ -49,6 +51,8 @@ struct Fetching {
     told: Option<Box<Resume>>,
     elements: Option<(Arc<dyn Region>, u64)>,
     memory: Option<(Arc<OwnedFd>, u64)>,
+    /// In place of elements, where they are to be in memory of their own.
+    value: Option<Value>,
 }
 
 /// How a line comes back: under a name, with so many connections of that name before it.
@@ -80,6 +84,10 @@ struct End {
     coming: Option<OwnedFd>,
     /// Bytes that one value may have.
     bytes_max: u64,
+    /// Bytes from which on a value is in memory of its own.
+    sealed_from: u64,
+    /// Where the data that comes just now is written to.
+    writing: Option<ChannelId>,
     /// Frames that have come.
     frames: u64,
     /// What has come of data: that its length is known, and its pieces.
@@ -129,6 +137,8 @@ impl Line {
             shared: BTreeMap::new(),
             coming: None,
             bytes_max: u64::MAX,
+            sealed_from: u64::MAX,
+            writing: None,
             frames: 0,
             pieces: 0,
             events: Vec::new(),
@@ -232,6 +242,11 @@ impl Line {
         self.end.bytes_max = bytes_max;
     }
 
+    /// Values of so many bytes and more come in memory of their own ([`FetchedData::memory`]).
+    pub fn seal_from(&mut self, bytes: u64) {
+        self.end.sealed_from = bytes;
+    }
+
     /// A number that grows as long as data comes, from the moment on when its length has come.
     pub fn progress(&self) -> u64 {
         self.end.pieces
@@ -303,7 +318,7 @@ impl End {
                     None => self.events.push(LineEvent::TakenUp(channel)),
                 },
                 Event::Resulted(channel, result) => self.resulted(channel, result)?,
-                Event::Finished(channel) => self.finished(channel),
+                Event::Finished(channel) => self.finished(channel)?,
                 Event::Shared(share) => {
                     let coming = self.coming.take();
                     let memory = coming.ok_or_else(|| broken("memory came without descriptor"))?;
@@ -346,8 +361,13 @@ impl End {
                 .with("at most", Bytes(self.bytes_max)));
         }
         self.pieces += 1;
+        let is_to_come = fetching.memory.is_none() && !matches!(value, Some(Argument::Inline(_)));
+        if is_to_come && bytes >= self.sealed_from {
+            fetching.value = Some(Value::new(bytes)?);
+        }
         // What was shared lies where it is.
-        let here = if fetching.memory.is_some() { 0 } else { bytes };
+        let is_elsewhere = fetching.memory.is_some() || fetching.value.is_some();
+        let here = if is_elsewhere { 0 } else { bytes };
         let size = usize::try_from(here)
             .map_err(|_| broken("data is larger than any memory").with("bytes", Bytes(bytes)))?;
         let region: Arc<dyn Region> = Arc::new(HeapRegion::new(size)?);
@@ -359,17 +379,20 @@ impl End {
     }
 
     /// Data that was fetched is here.
-    fn finished(&mut self, channel: ChannelId) {
-        let Some(Fetching { told, elements, memory }) = self.fetching.remove(&channel) else {
-            return;
+    fn finished(&mut self, channel: ChannelId) -> Result<()> {
+        let Some(fetching) = self.fetching.remove(&channel) else { return Ok(()) };
+        let Fetching { told, elements, memory, value } = fetching;
+        let (Some(told), Some((elements, bytes))) = (told, elements) else { return Ok(()) };
+        let (Some(interface), Some(mut extents)) = (told.interface, told.arguments) else {
+            return Ok(());
         };
-        let (Some(told), Some((elements, bytes))) = (told, elements) else { return };
-        let (Some(interface), Some(mut extents)) = (told.interface, told.arguments) else { return };
+        let memory = value.map(Value::sealed).transpose()?.or(memory);
         // The last parameter is the value.
         extents.pop();
         let InterfaceReply { name: kind, contract, .. } = interface;
         let fetched = FetchedData { kind, contract, extents, elements, bytes, memory };
         self.events.push(LineEvent::Fetched(channel, fetched));
+        Ok(())
     }
 }
 
@@ -399,16 +422,22 @@ impl FrameHandler for End {
     /// Whatever nobody fetched is thrown away.
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
-        let fetching = self.fetching.get(&place.channel);
-        let Some((region, bytes)) = fetching.and_then(|one| one.elements.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(fetching) = self.fetching.get_mut(&place.channel) else { return Ok(None) };
+        let Some((region, bytes)) = &fetching.elements else { return Ok(None) };
         let left = bytes.saturating_sub(place.offset).min(u64::from(header.length - done));
+        if let Some(value) = &mut fetching.value {
+            self.writing = Some(place.channel);
+            return value.space(place.offset, left).map(Some);
+        }
         // What fits a region fits an address.
         Space::of(&**region, place.offset as usize, left as usize).map(Some)
     }
 
-    fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        let writing = self.writing.take().and_then(|channel| self.fetching.get_mut(&channel));
+        if let Some(value) = writing.and_then(|fetching| fetching.value.as_mut()) {
+            value.arrived(count)?;
+        }
         self.frames += 1;
         self.pieces += 1;
         self.connection.data_arrived(header, done)?;

@@ -26,8 +26,8 @@ pub struct FetchedData {
     pub elements: Arc<dyn Region>,
     /// How many bytes these are.
     pub bytes: u64,
-    /// Memory that has them, sealed against writing, and its size, where the other end shared it:
-    /// then `elements` has none.
+    /// Memory that has them, sealed against writing, and its size, where the other end shared it or
+    /// it is to be so ([`Line::seal_from`](super::Line::seal_from)): then `elements` has none.
     pub memory: Option<(Arc<OwnedFd>, u64)>,
 }
 

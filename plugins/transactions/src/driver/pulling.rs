@@ -1,9 +1,6 @@
 //! Data that this server pulls from others (spec/wire.md, section 12.1): each pull has a thread of its
 //! own, so that a slow source holds up nothing else.
 
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +13,6 @@ use farcall_services::transactions::{Elements, Pulled};
 use farcall_services::transports::TransportsHandle;
 use farcall_wire::{Argument, DATA, PULLS, PullRequest, RESUME, SHARED_RESULTS};
 use rustix::event::{PollFd, Timespec, poll};
-use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::options::Settings;
 
@@ -25,8 +21,6 @@ const OPERATION: &str = "pull data";
 const INLINE_MAX: u64 = 4096;
 /// How often a source that is silent is asked for an answer until it is given up.
 const ANSWERS: u32 = 3;
-/// Memory is given in whole pages.
-const PAGE_BYTES: u64 = 4096;
 
 /// All pulls.
 pub struct Pulling {
@@ -121,6 +115,7 @@ fn pull_now(transports: &TransportsHandle, pull: &PullRequest, limits: &Limits) 
     let stream = super::dial_within(transports, &pull.addresses, patience)?;
     let mut line = Line::new(stream, &[DATA, RESUME, PULLS, SHARED_RESULTS]);
     line.limit(pull.bytes_max);
+    line.seal_from(INLINE_MAX + 1);
     line.fetch_by(pull.source, Some(&pull.ticket))?;
     let fetched = wait(&mut line, limits);
     line.leave();
@@ -232,28 +227,8 @@ fn taken(fetched: FetchedData) -> Result<Pulled> {
         }
         None => {
             let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let block = Block::of(&elements, 0, size)?;
-            match bytes {
-                0..=INLINE_MAX => Elements::Inline(block.bytes().to_vec()),
-                _ => {
-                    let size = bytes.next_multiple_of(PAGE_BYTES);
-                    Elements::Memory(sealed(block.bytes(), size)?, size)
-                }
-            }
+            Elements::Inline(Block::of(&elements, 0, size)?.bytes().to_vec())
         }
     };
     Ok(Pulled { kind, extents, bytes, elements })
-}
-
-/// Memory with these bytes that nobody can change any more.
-fn sealed(bytes: &[u8], size: u64) -> Result<OwnedFd> {
-    let failed = |error: rustix::io::Errno| Error::system("keep pulled data", error.into());
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let memory = rustix::fs::memfd_create(c"farcall", flags).map_err(failed)?;
-    rustix::fs::ftruncate(&memory, size).map_err(failed)?;
-    let mut file = File::from(memory);
-    file.write_all(bytes).map_err(|error| Error::system("keep pulled data", error))?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals).map_err(failed)?;
-    Ok(file.into())
 }
