@@ -2,25 +2,26 @@
 //! are data, which stay where they are; what travels is data that is fetched from one server and put
 //! at another.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Bytes, CallId, ChannelId, DataId, Error, ErrorKind, Result};
-use farcall_call::{Connection, Event, Place, Setup, Transmit};
+use farcall_call::{Connection, Event, Setup};
 use farcall_wire::kept::{asks_to_resume, comes_again};
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, FrameHeader, FrameKind, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, Lasting, Open, RESUME, Reply, Request, Resume, Role, Ticket, TicketKey,
+    Argument, ByteOrder, CallResult, Hello, HelloLimits, InlineBytes, InterfaceReply, Lasting,
+    Open, RESUME, Reply, Request, Resume, Role, Ticket, TicketKey,
 };
 use rustix::event::{PollFd, PollFlags};
 
-use crate::memory::{Block, HeapRegion, Region, Space};
+use crate::memory::{HeapRegion, Region, Space};
 use crate::stream::ByteStream;
-use crate::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
+use crate::{Link, QUEUE_BYTES, Received};
 
 mod fetched;
+mod frames;
 mod value;
 
 pub use fetched::FetchedData;
@@ -402,59 +403,4 @@ fn closed() -> Error {
 
 fn broken(message: &'static str) -> Error {
     Error::new(ErrorKind::Protocol, "fetch data", message)
-}
-
-impl FrameHandler for End {
-    fn control(
-        &mut self,
-        header: &FrameHeader,
-        body: &[u8],
-        descriptors: &mut VecDeque<OwnedFd>,
-    ) -> Result<()> {
-        self.frames += 1;
-        if header.kind == FrameKind::Share as u8 {
-            self.coming = descriptors.pop_front();
-        }
-        self.connection.handle_control(header, body)?;
-        self.take_news()
-    }
-
-    /// Whatever nobody fetched is thrown away.
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
-        let Some(fetching) = self.fetching.get_mut(&place.channel) else { return Ok(None) };
-        let Some((region, bytes)) = &fetching.elements else { return Ok(None) };
-        let left = bytes.saturating_sub(place.offset).min(u64::from(header.length - done));
-        if let Some(value) = &mut fetching.value {
-            self.writing = Some(place.channel);
-            return value.space(place.offset, left).map(Some);
-        }
-        // What fits a region fits an address.
-        Space::of(&**region, place.offset as usize, left as usize).map(Some)
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        let writing = self.writing.take().and_then(|channel| self.fetching.get_mut(&channel));
-        if let Some(value) = writing.and_then(|fetching| fetching.value.as_mut()) {
-            value.arrived(count)?;
-        }
-        self.frames += 1;
-        self.pieces += 1;
-        self.connection.data_arrived(header, done)?;
-        self.take_news()
-    }
-}
-
-impl FrameSource for End {
-    fn next(&mut self, _: u32) -> Option<Transmit> {
-        self.connection.poll_transmit()
-    }
-
-    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-        let region = self.putting.get(&place.channel);
-        let region = region.ok_or_else(|| Error::internal("put data", "its elements are gone"))?;
-        let block = Block::of(region, place.offset as usize, header.length as usize)?;
-        link.queue_data(header, [block]);
-        Ok(())
-    }
 }

@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(damaged(&[2, 1, 0, 0, 5, 0, 0, 77]), [77]);
         assert_eq!(damaged(&[3, 0, 0, 0, 4, 0, 0, 1]), []);
         assert_eq!(damaged(&[6, 1, 0, 0]), [10, 11, 12, 11, 12]);
-        // A part of a change is none.
+        // A part of a change changes nothing.
         assert_eq!(damaged(&[5, 0, 0]), [10, 11, 12]);
     }
 }
