@@ -73,7 +73,7 @@ GRAPHS = {
     "transactions": (
         "a transaction of 32 empty calls, two servers: ms",
         "300 dependent empty calls in a transaction, four servers: thousands/s",
-        "1 MB from server to server in a transaction: GB/s",
+        "1 MB from server to server in a transaction: ms",
         "EP, 2^16 pairs, 32 calls in a transaction",
         "the same: gain of transactions over gain of plain C",
         "tile Cholesky, n = 128, tiles of 32",

@@ -7,8 +7,8 @@ empty COUNT HOW      so many calls of two numbers, of which none needs another o
 mesh WIDTH DEPTH     DEPTH layers of WIDTH calls; each takes what two calls of the layer before made: numbers all
 ep M BLOCKS          NPB EP with 2^M pairs; the sums are checked
 cholesky N TILE      a tile Cholesky factorisation; the residual is checked
-hop BYTES HOW        an array that one routine makes and another one reads: of two servers (`apart`) or of one
-                     (`together`), in a transaction; or `sent` from here
+hop BYTES HOW        an array that one server makes and another one reads, in a transaction (`way`: the time from the end of
+                     the first routine to the start of the second); or `sent` from here
 """
 
 import pathlib
@@ -102,10 +102,12 @@ class Graphs:
             last = server["reads/last"](x).value
         else:
             with server.transaction() as t:
-                x = t["makes/ramp"](count).x
-                last = t["reads/last" if how == "apart" else "makes/last"](x).value
+                last = t["reads/last"](t["makes/ramp"](count).x).value
             last = float(last)
         seconds = time.perf_counter() - begin
+        if how == "way":
+            made, read = t.timeline()
+            seconds = read.begun - made.ended
         if last != count - 1:
             wrong("the array is another one")
         return seconds
