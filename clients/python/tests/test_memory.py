@@ -49,10 +49,10 @@ def test_thousands_of_results_and_few_descriptors(limit, body):
 
 @pytest.fixture
 def poor(farcall, tmp_path):
-    """The address of a server that may open 70 files: it has some 37 for itself and its first
+    """The address of a server that may open 80 files: it has some 37 for itself and its first
     module."""
     address = f"unix:{tmp_path}/socket"
-    command = ["sh", "-c", f"ulimit -n 70; exec farcall serve --listen {address}"]
+    command = ["sh", "-c", f"ulimit -n 80; exec farcall serve --listen {address}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while not (tmp_path / "socket").exists() and time.monotonic() < end:

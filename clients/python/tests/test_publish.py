@@ -287,11 +287,16 @@ def test_long_files_go_in_pieces(own, farcall, tmp_path):
     long.write_text(f"import beside\nTEXT = {text!r}\n\n{function}")
     (tmp_path / "beside.py").write_text("")
     assert own.publish(long).count(2) == 6_000_000
-    manifest = tmp_path / "farcall.toml"
-    options = "options = { call_bytes_max = 2_000_000 }"
-    manifest.write_text(f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\n{options}\n')
-    arguments = ["--python", sys.executable, "--manifest", str(manifest)]
-    with farcall.connect(arguments=arguments) as small:
+
+    def limited(options):
+        manifest = tmp_path / "farcall.toml"
+        plugin = f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\noptions = {{ {options} }}\n'
+        manifest.write_text(plugin)
+        return farcall.connect(arguments=["--python", sys.executable, "--manifest", str(manifest)])
+
+    with limited("control_bytes_max = 1_000_000") as pieces:
+        assert pieces.publish(long).count(2) == 6_000_000
+    with limited("control_bytes_max = 1_000_000, call_bytes_max = 2_000_000") as small:
         with pytest.raises(farcall.LimitExceeded, match="2000000 bytes .*call_bytes_") as refused:
             small.publish(long)
         assert "raise call_bytes_max" in str(refused.value)

@@ -38,6 +38,11 @@ slot = "spawner"
 gpus = ["4", "7"]
 limits.memory_bytes_max = 4294967296
 limits.call_seconds_max = 60
+
+[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+options.stop_grace_ms = 10000
 """
 
 

@@ -211,8 +211,8 @@ def test_many_texts_go_and_come(texts):
     r = texts.copies(4, 700_000)
     assert r.t == ["a" * 700_000, "b" * 700_000, "c" * 700_000, None]
     assert r.other == "a" * 700_000
-    assert texts.both(["x" * (2 << 20), None]).t == [None, "x" * (2 << 20)]
-    assert texts.both(["ä" * (1 << 20), "short"]).t == ["short", "ä" * (1 << 20)]
+    assert texts.both(["x" * (5 << 20), None]).t == [None, "x" * (5 << 20)]
+    assert texts.both(["ä" * (3 << 20), "short"]).t == ["short", "ä" * (3 << 20)]
 
 
 def test_what_no_text_may_be_is_said(texts, farcall):
@@ -220,4 +220,4 @@ def test_what_no_text_may_be_is_said(texts, farcall):
         texts.total(["a", "b\0c"])
     assert texts.sized("abc").copy == "abc"
     with pytest.raises(farcall.Error, match="control_bytes_max"):
-        texts.sized("x" * (2 << 20))
+        texts.sized("x" * (5 << 20))
