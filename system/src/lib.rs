@@ -8,6 +8,7 @@ pub mod machine_load;
 pub mod machine_memory;
 pub mod open_files;
 pub mod outlet;
+pub mod own_folder;
 pub mod owner;
 pub mod plain_file;
 pub mod random_bytes;

@@ -87,7 +87,7 @@ fn a_second_process_is_refused_until_the_first_has_ended() {
     let error = write(&second.store, vec![], vec![put("key", "other")]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     let text = error.to_string();
-    assert!(text.contains("another process uses the store"), "{text}");
+    assert!(text.contains("another process uses the directory of the store"), "{text}");
     assert!(text.contains(place.0.to_str().unwrap()) && text.contains("folder of store-file"));
     drop(first);
     assert_eq!(get(&second.store, "key").unwrap().unwrap().value, b"value");

@@ -12,15 +12,16 @@
 //! names included.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind as IoKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_link::packing::Packing;
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
+use farcall_system::own_folder::{OwnFolder, Purpose, private_file};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 
 use super::accepted::AcceptedHead;
@@ -61,10 +62,7 @@ impl Stage {
 
 /// An open results folder.
 pub struct Folder {
-    path: PathBuf,
-    /// The folder itself, to have names in it on the disk.
-    handle: File,
-    _lock: File,
+    own: OwnFolder,
     /// The place of the next call among those that wait.
     next_order: u64,
 }
@@ -73,56 +71,29 @@ impl Folder {
     /// Opens the folder, and makes it where there is none.
     ///
     /// # Errors
-    /// `PermissionDenied` for one that others may write to, `Unavailable` for one that another
-    /// server uses, `System`.
+    /// Those of [`OwnFolder::open`].
     pub fn open(path: &Path) -> Result<Folder> {
-        let system = |error| Error::system(OPERATION, error).with("folder", path.display());
-        make(path).map_err(system)?;
-        let handle = OpenOptions::new()
-            .read(true)
-            .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32)
-            .open(path)
-            .map_err(system)?;
-        let about = handle.metadata().map_err(system)?;
-        if about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
-            let message = "other users may read or write the results directory";
-            return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
-                .with("folder", path.display())
-                .with("mode", format!("{:o}", about.mode() & 0o7777))
-                .fix(
-                    "run chmod 700 on it if it is yours alone, or set results_dir in farcall.toml \
-                        to another directory",
-                ));
-        }
-        let lock = private(&path.join("lock"), OFlags::CREATE).map_err(system)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            Error::new(
-                ErrorKind::Unavailable,
-                OPERATION,
-                "another server uses the results directory",
-            )
-            .with("folder", path.display())
-            .fix("give each server its own directory: results_dir in farcall.toml")
-        })?;
-        Ok(Folder { path: path.to_owned(), handle, _lock: lock, next_order: 1 })
+        const PURPOSE: Purpose = Purpose {
+            operation: OPERATION,
+            folder: "the results directory",
+            option: "results_dir in farcall.toml",
+        };
+        Ok(Folder { own: OwnFolder::open(path, PURPOSE)?, next_order: 1 })
     }
 
     /// Whether the folder that is open still has its name: somebody may have removed it, or put
     /// another in its place.
     pub fn is_in_place(&self) -> bool {
-        let identity = |about: fs::Metadata| (about.dev(), about.ino());
-        let named = fs::symlink_metadata(&self.path).map(identity);
-        let held = self.handle.metadata().map(identity);
-        matches!((named, held), (Ok(named), Ok(held)) if named == held)
+        self.own.is_in_place()
     }
 
     /// The file of a call at a stage.
     pub fn place(&self, id: CallId, stage: Stage) -> PathBuf {
-        self.path.join(format!("{id}{}", stage.suffix()))
+        self.own.path().join(format!("{id}{}", stage.suffix()))
     }
 
     fn sync(&self) -> Result<()> {
-        self.handle.sync_all().map_err(|error| Error::system(OPERATION, error))
+        self.own.sync().map_err(|error| Error::system(OPERATION, error))
     }
 
     /// Writes down that a call was accepted, with the arrays among its arguments if it waits, and
@@ -173,7 +144,7 @@ impl Folder {
 
     fn cut_arrays(&self, id: CallId, path: &Path) -> Result<()> {
         let mut file =
-            private(path, OFlags::empty()).map_err(|error| Error::system(OPERATION, error))?;
+            private_file(path, OFlags::empty()).map_err(|error| Error::system(OPERATION, error))?;
         let bytes = file.metadata().map_err(|error| Error::system(OPERATION, error))?.len();
         let (_, length) = AcceptedHead::read(&mut file, bytes, id)?;
         if length < bytes {
@@ -223,14 +194,14 @@ impl Folder {
         arrays: &mut [Packing],
     ) -> Result<u64> {
         let place = self.place(id, stage);
-        let unfinished = self.path.join(format!("{id}{UNFINISHED}"));
+        let unfinished = self.own.path().join(format!("{id}{UNFINISHED}"));
         let written = write_new(&unfinished, head, arrays).and_then(|bytes| {
             fs::rename(&unfinished, &place).map_err(|error| Error::system(OPERATION, error))?;
             Ok(bytes)
         });
         written.map_err(|error| {
             let _ = fs::remove_file(&unfinished);
-            disk_error(error).with("folder", self.path.display())
+            disk_error(error).with("folder", self.own.path().display())
         })
     }
 
@@ -295,7 +266,7 @@ impl Folder {
     pub fn list(&self) -> (BTreeMap<CallId, Vec<Stage>>, Vec<CallId>) {
         let mut calls: BTreeMap<CallId, Vec<Stage>> = BTreeMap::new();
         let mut damaged = Vec::new();
-        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(self.own.path()).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some((id, suffix)) =
                 name.split_at_checked(ID_DIGITS).and_then(|(id, rest)| Some((id_of(id)?, rest)))
@@ -319,7 +290,7 @@ impl Folder {
     /// Puts a file aside that cannot be read.
     pub fn put_aside(&self, id: CallId, stage: Stage) {
         let place = self.place(id, stage);
-        let aside = self.path.join(format!("{id}{}{DAMAGED}", stage.suffix()));
+        let aside = self.own.path().join(format!("{id}{}{DAMAGED}", stage.suffix()));
         let _ = fs::rename(place, aside);
     }
 
@@ -329,23 +300,11 @@ impl Folder {
     }
 }
 
-/// Makes the folder where there is none, and has it on the disk under all names that are new.
-fn make(path: &Path) -> std::io::Result<()> {
-    let new: Vec<&Path> = path.ancestors().take_while(|one| !one.exists()).collect();
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    for parent in new.into_iter().filter_map(Path::parent) {
-        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        // Some file systems sync no folders.
-        let _ = File::open(parent).and_then(|folder| folder.sync_all());
-    }
-    Ok(())
-}
-
 fn write_new(path: &Path, head: &[u8], arrays: &mut [Packing]) -> Result<u64> {
     let system = |error| Error::system(OPERATION, error);
     // A leftover of a server that died, or somebody's link.
     let _ = fs::remove_file(path);
-    let mut file = private(path, OFlags::CREATE | OFlags::EXCL).map_err(system)?;
+    let mut file = private_file(path, OFlags::CREATE | OFlags::EXCL).map_err(system)?;
     let bytes = arrays.iter().map(Packing::left).fold(head.len() as u64, u64::saturating_add);
     // A disk without room says so before a byte is written; where the system cannot tell, writing
     // does.
@@ -358,18 +317,6 @@ fn write_new(path: &Path, head: &[u8], arrays: &mut [Packing]) -> Result<u64> {
     let bytes = write_arrays(&mut file, arrays)?;
     file.sync_all().map_err(system)?;
     Ok(head.len() as u64 + bytes)
-}
-
-/// A file for its owner alone, which is no link.
-fn private(path: &Path, flags: OFlags) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(flags.contains(OFlags::CREATE))
-        .create_new(flags.contains(OFlags::EXCL))
-        .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-        .open(path)
 }
 
 /// What is told of a disk that takes no more.

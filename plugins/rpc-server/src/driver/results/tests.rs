@@ -431,7 +431,7 @@ fn a_folder_that_others_may_use_or_another_server_uses_is_refused() {
     let folder = open(&scratch);
     let error = Folder::open(&scratch.results()).err().unwrap();
     assert!(
-        error.kind() == ErrorKind::Unavailable && error.to_string().contains("another server"),
+        error.kind() == ErrorKind::Unavailable && error.to_string().contains("another process"),
         "{error}"
     );
     drop(folder);
