@@ -34,7 +34,10 @@ impl<Id: FromStr<Err = Error>> FromStr for Which<Id> {
         if is_short && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Which::Begins(text.to_ascii_lowercase()));
         }
-        text.parse().map(Which::Exact)
+        text.parse().map(Which::Exact).map_err(|error: Error| {
+            let all = error.advice().unwrap_or("pass an id").to_owned();
+            error.fix(format!("{all}, or at least the first {DIGITS_MIN} of them"))
+        })
     }
 }
 
@@ -164,7 +167,8 @@ mod tests {
         assert_eq!("ABCD".parse::<Known>().unwrap(), Which::Begins("abcd".into()));
         assert!(matches!("0".repeat(32).parse::<Known>(), Ok(Which::Exact(_))));
         for wrong in ["", "abc", "abcg", "all", &"0".repeat(33)] {
-            assert!(wrong.parse::<Known>().is_err(), "{wrong}");
+            let error = wrong.parse::<Known>().unwrap_err().to_string();
+            assert!(error.contains("shows, or at least the first 4 of them"), "{error}");
         }
         assert_eq!("all".parse::<Unwanted<CallId>>().unwrap(), Unwanted::All);
     }
