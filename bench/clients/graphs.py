@@ -79,7 +79,9 @@ class Graphs:
 
     def cholesky(self, n, tile):
         n, tile = int(n), int(tile)
-        a = self.made.setdefault(n, cholesky.problem(n))
+        if n not in self.made:
+            self.made[n] = cholesky.problem(n)
+        a = self.made[n]
         begin = time.perf_counter()
         with self.server.transaction() as t:
             made, infos = cholesky.write_down(t, a, tile)
@@ -97,7 +99,9 @@ class Graphs:
         server = self.server
         begin = time.perf_counter()
         if how == "sent":
-            x = self.made.setdefault(("hop", count), np.arange(count, dtype=float))
+            if ("hop", count) not in self.made:
+                self.made["hop", count] = np.arange(count, dtype=float)
+            x = self.made["hop", count]
             begin = time.perf_counter()
             last = server["reads/last"](x).value
         else:
