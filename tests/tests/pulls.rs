@@ -22,6 +22,8 @@ use crate::transactions::{ask, line, some};
 pub(crate) const KEY: TicketKey = TicketKey([7; 32]);
 pub(crate) const KIND: &str = "data:double:1:row";
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A connection that pulled is kept for 3 s.
+const KEPT_AT_LEAST: Duration = Duration::from_millis(3500);
 pub(crate) const MANY: usize = 100_000;
 
 pub(crate) fn id() -> [u8; 16] {
@@ -253,6 +255,57 @@ fn a_server_pulls_from_another_one() {
     drop(source);
     let error = pulled(&mut line, data, &address, 8).unwrap_err();
     assert!(!error.to_string().is_empty());
+}
+
+/// The connection to a source is kept for a moment: there the source need not be reached again.
+#[test]
+fn a_connection_serves_the_pulls_that_follow() {
+    let folder = Directory::new();
+    let source = server(&folder, "source", "");
+    let receiver = server(&folder, "receiver", "");
+    let mut owner = peer(&source, &[DATA, PULLS]);
+    let mut line = peer(&receiver, &[DATA, PULLS]);
+    let way = folder.0.join("way");
+    std::os::unix::fs::symlink(source.address().strip_prefix("unix:").unwrap(), &way).unwrap();
+    let address = format!("unix:{}", way.display());
+    let data = put(&mut owner, MANY);
+    let pull = |line: &mut Line| pulled(line, data, &address, MANY as u64 * 8);
+    let first = pull(&mut line).unwrap();
+    std::fs::remove_file(&way).unwrap();
+    for _ in 0..3 {
+        let here = pull(&mut line).unwrap();
+        assert_eq!(value(&mut line, here, MANY - 1), value(&mut line, first, MANY - 1));
+        // What the source refuses leaves the connection as it is.
+        let none = pulled(&mut line, DataId(id()), &address, 8).unwrap_err();
+        assert_eq!(none.kind(), ErrorKind::PermissionDenied, "{none}");
+    }
+    let until = Instant::now() + PATIENCE;
+    loop {
+        std::thread::sleep(KEPT_AT_LEAST);
+        match pull(&mut line) {
+            Err(error) => break assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+            Ok(_) => assert!(Instant::now() < until, "the connection is kept for ever"),
+        }
+    }
+}
+
+/// One that ended while nobody pulled is made again.
+#[test]
+fn a_source_that_came_again_is_reached_again() {
+    let folder = Directory::new();
+    let way = folder.0.join("way");
+    let receiver = server(&folder, "receiver", "");
+    let mut line = peer(&receiver, &[DATA, PULLS]);
+    for _ in 0..3 {
+        let source = server(&folder, "source", "");
+        let _ = std::fs::remove_file(&way);
+        std::os::unix::fs::symlink(source.address().strip_prefix("unix:").unwrap(), &way).unwrap();
+        let mut owner = peer(&source, &[DATA, PULLS]);
+        let data = put(&mut owner, MANY);
+        let address = format!("unix:{}", way.display());
+        let here = pulled(&mut line, data, &address, MANY as u64 * 8).unwrap();
+        assert_eq!(value(&mut line, here, MANY - 1), (MANY - 1) as f64);
+    }
 }
 
 /// Memory that a source shares is the value's own, and can only be read.

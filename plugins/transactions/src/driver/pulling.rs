@@ -1,5 +1,8 @@
-//! Data that this server pulls from others (spec/wire.md, section 12.1): each pull has a thread of its
-//! own, so that a slow source holds up nothing else.
+//! Data that this server pulls from others (spec/wire.md, section 12.1): each pull has a thread, so
+//! that a slow source holds up nothing else. A thread stays for a moment with its connection, for the
+//! next pull from the same source: reaching it takes longer than a small value.
+
+mod crew;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,6 +18,7 @@ use farcall_wire::{Argument, DATA, PULLS, PullRequest, RESUME, SHARED_RESULTS};
 use rustix::event::{PollFd, Timespec, poll};
 
 use crate::options::Settings;
+use crew::{Crew, Job};
 
 const OPERATION: &str = "pull data";
 /// Elements with more bytes are in memory of their own.
@@ -26,6 +30,7 @@ const ANSWERS: u32 = 3;
 pub struct Pulling {
     limits: Limits,
     under_way: Arc<Held>,
+    crew: Arc<Crew>,
 }
 
 #[derive(Clone, Copy)]
@@ -64,7 +69,7 @@ impl Pulling {
             time_max: Duration::from_millis(settings.pull_ms),
             stall_max: Duration::from_millis(settings.pull_stall_ms),
         };
-        Pulling { limits, under_way: Arc::default() }
+        Pulling { limits, under_way: Arc::default(), crew: Arc::default() }
     }
 
     /// Pulls data, and answers when it is here.
@@ -78,14 +83,7 @@ impl Pulling {
             Ok(part) => part,
             Err(error) => return reply.answer(Err(error)),
         };
-        let limits = self.limits;
-        let run = move || {
-            let outcome = pull_now(&transports, &pull, &limits);
-            drop(part);
-            reply.answer(outcome);
-        };
-        // Where no thread can be started, the reply says so as it is dropped.
-        let _ = std::thread::Builder::new().name("pull".to_owned()).spawn(run);
+        self.crew.take(transports, self.limits, Job { pull, part, reply });
     }
 
     /// Only the one thread of the driver takes parts, so nothing comes between.
@@ -110,42 +108,59 @@ impl Pulling {
     }
 }
 
-fn pull_now(transports: &TransportsHandle, pull: &PullRequest, limits: &Limits) -> Result<Pulled> {
-    let patience = super::PATIENCE.min(limits.stall_max);
-    let stream = super::dial_within(transports, &pull.addresses, patience)?;
-    let mut line = Line::new(stream, &[DATA, RESUME, PULLS, SHARED_RESULTS]);
-    line.limit(pull.bytes_max);
-    line.seal_from(INLINE_MAX + 1);
-    line.fetch_by(pull.source, Some(&pull.ticket))?;
-    let fetched = wait(&mut line, limits);
-    line.leave();
-    taken(fetched?)
+/// A connection to a source.
+struct Source {
+    line: Line,
+    /// Whether it has greeted: then it is asked for answers.
+    is_open: bool,
 }
 
-/// The value may be made for a long time yet, but its source shows that it lives; once the value
-/// comes, it comes.
-fn wait(line: &mut Line, limits: &Limits) -> Result<FetchedData> {
-    let mut pace = Pace::new(limits);
-    loop {
-        line.work()?;
-        for event in line.take_events() {
-            match event {
-                LineEvent::Fetched(_, fetched) => return Ok(fetched),
-                LineEvent::Ended(_, result) => {
-                    let none = || Error::new(ErrorKind::Protocol, OPERATION, "it sent no value");
-                    return Err(result.failure.map_or_else(none, Error::from));
+impl Source {
+    fn dial(transports: &TransportsHandle, pull: &PullRequest, limits: &Limits) -> Result<Source> {
+        let patience = super::PATIENCE.min(limits.stall_max);
+        let stream = super::dial_within(transports, &pull.addresses, patience)?;
+        let line = Line::new(stream, &[DATA, RESUME, PULLS, SHARED_RESULTS]);
+        Ok(Source { line, is_open: false })
+    }
+
+    /// Pulls data. The inner error is the source's word.
+    ///
+    /// # Errors
+    /// The connection cannot be used any more.
+    fn pull(&mut self, pull: &PullRequest, limits: &Limits) -> Result<Result<Pulled>> {
+        self.line.limit(pull.bytes_max);
+        self.line.seal_from(INLINE_MAX + 1);
+        self.line.fetch_by(pull.source, Some(&pull.ticket))?;
+        Ok(self.wait(limits)?.and_then(taken))
+    }
+
+    /// The value may be made for a long time yet, but its source shows that it lives; once the value
+    /// comes, it comes.
+    fn wait(&mut self, limits: &Limits) -> Result<Result<FetchedData>> {
+        let Source { line, is_open } = self;
+        let mut pace = Pace::new(limits, line);
+        loop {
+            line.work()?;
+            for event in line.take_events() {
+                match event {
+                    LineEvent::Fetched(_, fetched) => return Ok(Ok(fetched)),
+                    LineEvent::Ended(_, result) => {
+                        let none =
+                            || Error::new(ErrorKind::Protocol, OPERATION, "it sent no value");
+                        return Ok(Err(result.failure.map_or_else(none, Error::from)));
+                    }
+                    LineEvent::Open(..) => *is_open = true,
+                    LineEvent::TakenUp(_) | LineEvent::Reply(..) => {}
                 }
-                LineEvent::Open(..) => pace.is_open = true,
-                LineEvent::TakenUp(_) | LineEvent::Reply(..) => {}
             }
-        }
-        let left = pace.left(line, Instant::now())?;
-        line.send()?;
-        let mut watched: Vec<PollFd> = Vec::new();
-        line.watch(&mut watched);
-        match poll(&mut watched, Timespec::try_from(left).ok().as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::system(OPERATION, error.into())),
+            let left = pace.left(line, *is_open, Instant::now())?;
+            line.send()?;
+            let mut watched: Vec<PollFd> = Vec::new();
+            line.watch(&mut watched);
+            match poll(&mut watched, Timespec::try_from(left).ok().as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Error::system(OPERATION, error.into())),
+            }
         }
     }
 }
@@ -154,34 +169,34 @@ fn wait(line: &mut Line, limits: &Limits) -> Result<FetchedData> {
 struct Pace<'a> {
     limits: &'a Limits,
     began: Instant,
-    /// Whether the source has greeted: then it is asked for answers.
-    is_open: bool,
     asked: Instant,
-    /// What has come, and when it came last: of the value, and of anything.
+    /// What had come of values before.
+    before: u64,
+    /// What has come, and when it came last: of values, and of anything.
     moved: (u64, Instant),
     heard: (u64, Instant),
 }
 
 impl Pace<'_> {
-    fn new(limits: &Limits) -> Pace<'_> {
+    fn new<'a>(limits: &'a Limits, line: &Line) -> Pace<'a> {
         let now = Instant::now();
-        let none = (0, now);
-        Pace { limits, began: now, is_open: false, asked: now, moved: none, heard: none }
+        let before = line.progress();
+        let heard = (line.heard(), now);
+        Pace { limits, began: now, asked: now, before, moved: (before, now), heard }
     }
 
     /// How long to wait for more.
     ///
     /// # Errors
     /// `TimedOut` when nothing more is waited for.
-    fn left(&mut self, line: &mut Line, now: Instant) -> Result<Duration> {
-        for (before, count) in [(&mut self.moved, line.progress()), (&mut self.heard, line.heard())]
-        {
-            if before.0 != count {
-                *before = (count, now);
+    fn left(&mut self, line: &mut Line, is_open: bool, now: Instant) -> Result<Duration> {
+        for (last, count) in [(&mut self.moved, line.progress()), (&mut self.heard, line.heard())] {
+            if last.0 != count {
+                *last = (count, now);
             }
         }
         let Limits { time_max, stall_max, .. } = *self.limits;
-        let is_coming = self.moved.0 > 0;
+        let is_coming = self.moved.0 != self.before;
         let last = if is_coming { self.moved.1 } else { self.heard.1 };
         let ends = self.began + time_max;
         let stalls = last + stall_max;
@@ -194,7 +209,7 @@ impl Pace<'_> {
             return Err(Error::new(ErrorKind::TimedOut, OPERATION, message));
         }
         let mut until = ends.min(stalls);
-        if self.is_open && !is_coming {
+        if is_open && !is_coming {
             // Pongs come well before nothing more is waited for.
             let next = self.asked + stall_max / ANSWERS;
             if now >= next {
