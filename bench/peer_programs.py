@@ -12,6 +12,8 @@ import sys
 from processes import CONGESTION, ROOT, Child, Client
 
 SOURCES = ROOT / "bench/peers"
+# Where Dask and Ray are installed, whichever build is measured.
+ENVIRONMENTS = ROOT / "build/bench"
 # What brings each; Ray and a new Dask are no packages of Debian.
 PACKAGES = {
     "ZeroMQ": "libzmq3-dev",
@@ -28,7 +30,7 @@ MISSING = {
 }
 
 
-def install(output):
+def install():
     """Debian's packages by apt, Dask and Ray into environments of their own: their dependencies are
     no business of ours."""
     packages = " ".join(PACKAGES.values()).split()
@@ -41,8 +43,8 @@ def install(output):
     run(*as_root, "apt-get", "update", "-qq")
     run(*as_root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
     for name, package in (("dask", "distributed"), ("ray", "ray")):
-        run(sys.executable, "-m", "venv", output / name)
-        pip = [output / name / "bin/python", "-m", "pip", "install", "--quiet"]
+        run(sys.executable, "-m", "venv", ENVIRONMENTS / name)
+        pip = [ENVIRONMENTS / name / "bin/python", "-m", "pip", "install", "--quiet"]
         run(*pip, "--disable-pip-version-check", package, "numpy")
 
 
@@ -60,7 +62,7 @@ class Zeromq:
     name, program = "ZeroMQ", "zeromq"
 
     @staticmethod
-    def is_installed(_):
+    def is_installed():
         return can_include("zmq.h", "c")
 
     @staticmethod
@@ -72,7 +74,7 @@ class Grpc:
     name, program = "gRPC C++", "grpc"
 
     @staticmethod
-    def is_installed(_):
+    def is_installed():
         programs = ("protoc", "grpc_cpp_plugin", "pkg-config")
         headers = ("grpcpp/grpcpp.h", "google/protobuf/message.h")
         return all(map(shutil.which, programs)) and all(
@@ -115,7 +117,7 @@ class Openmpi:
     name, program = "OpenMPI", "openmpi"
 
     @staticmethod
-    def is_installed(_):
+    def is_installed():
         return all(map(shutil.which, ("mpicc", "mpirun")))
 
     @staticmethod
@@ -129,8 +131,8 @@ class Ray:
     name, program = "Ray", None
 
     @staticmethod
-    def is_installed(output):
-        return any((output / "ray").glob("lib/python*/site-packages/ray"))
+    def is_installed():
+        return any((ENVIRONMENTS / "ray").glob("lib/python*/site-packages/ray"))
 
 
 class Dask:
@@ -139,8 +141,8 @@ class Dask:
     name, program = "Dask", None
 
     @staticmethod
-    def is_installed(output):
-        return any((output / "dask").glob("lib/python*/site-packages/distributed"))
+    def is_installed():
+        return any((ENVIRONMENTS / "dask").glob("lib/python*/site-packages/distributed"))
 
 
 # Those of the part `peers`; Dask has rows among those of transactions.
@@ -154,7 +156,7 @@ def found(bench):
 
 
 def is_ready(peer, bench):
-    if not peer.is_installed(bench.output):
+    if not peer.is_installed():
         print(f"{peer.name}: not installed: {MISSING[peer.name]}")
         return False
     try:
@@ -258,10 +260,10 @@ def over_mpi(bench, path):
 def over_plasma(bench, workers=None):
     """A client of Ray's: of one actor, or of so many workers for tasks."""
     where = (0, 1) if workers is None else ("any", "any", workers)
-    return Client([bench.output / "ray/bin/python", SOURCES / "plasma.py", *where], "0,1")
+    return Client([ENVIRONMENTS / "ray/bin/python", SOURCES / "plasma.py", *where], "0,1")
 
 
 def over_dask(bench, workers):
     """A client of a scheduler of Dask with so many workers."""
-    program = [bench.output / "dask/bin/python", SOURCES / "daskgraphs.py", workers]
+    program = [ENVIRONMENTS / "dask/bin/python", SOURCES / "daskgraphs.py", workers]
     return Client(program, "0,1")

@@ -101,7 +101,10 @@ def parse():
     )
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone, or these")
     parser.add_argument(
-        "--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built"
+        "--stage",
+        type=pathlib.Path,
+        default=os.environ.get("FARCALL_STAGE", ROOT / "build"),
+        help="where Farcall was built ($FARCALL_STAGE)",
     )
     parser.add_argument(
         "--client", action="append", choices=("rust", "c"), help="clients to measure"
@@ -128,7 +131,7 @@ def main():
     output = options.stage.resolve() / "bench"
     output.mkdir(parents=True, exist_ok=True)
     if options.install_peers:
-        return peer_programs.install(output)
+        return peer_programs.install()
     if os.cpu_count() < 2 or shutil.which("taskset") is None:
         raise SystemExit("bench: needs two cores and taskset (util-linux)")
     kinds = tuple(

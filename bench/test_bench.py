@@ -43,7 +43,7 @@ def test_a_peer_that_is_not_there_or_cannot_be_built_costs_its_own_rows(
 ):
     class Broken:
         name, program = "gRPC C++", "broken"
-        is_installed = staticmethod(lambda _: True)
+        is_installed = staticmethod(lambda: True)
 
         @staticmethod
         def build(_):
@@ -51,11 +51,11 @@ def test_a_peer_that_is_not_there_or_cannot_be_built_costs_its_own_rows(
 
     class Absent:
         name, program = "ZeroMQ", "absent"
-        is_installed = staticmethod(lambda _: False)
+        is_installed = staticmethod(lambda: False)
 
     class There:
         name, program = "Ray", None
-        is_installed = staticmethod(lambda _: True)
+        is_installed = staticmethod(lambda: True)
 
     class Bench:
         output = tmp_path
