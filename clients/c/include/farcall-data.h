@@ -51,6 +51,9 @@ size_t farcall_data_rank(const farcall_data *data);
 /* Its extents, farcall_data_rank of them; the data's. NULL while they are not known here: those of a
  * result that the routine itself decides are not before its call has ended. */
 const uint64_t *farcall_data_extents(const farcall_data *data);
+/* The server that it is at: its name, or the address of the one that is connected to. The caller
+ * frees it with farcall_text_free. NULL for NULL. */
+char *farcall_data_server(const farcall_data *data);
 /* Deletes it now. Calls that have it already go on with it. */
 int farcall_data_delete(const farcall_data *data, farcall_error **error);
 /* It is not deleted when it is freed: it stays for its lease, or until it is deleted. */

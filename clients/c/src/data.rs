@@ -10,7 +10,7 @@ use farcall_client::idl::interface::{ElementType, Order};
 use farcall_client::{Argument, Data, DataId, DataStatus, Error, ErrorKind, Output, Result};
 
 use crate::argument::{RawArgument, read_all};
-use crate::boundary::{Place, elements, free, guard, object, text};
+use crate::boundary::{Place, c_text, elements, free, guard, object, text};
 use crate::call::{CallObject, RawOptions, read_options, taken_up};
 use crate::client::ClientObject;
 use crate::element::of_number;
@@ -261,6 +261,13 @@ unsafe extern "C" fn farcall_data_extents(data: *const DataObject) -> *const u64
     // SAFETY: farcall.h: data.
     let extents = unsafe { data.as_ref() }.and_then(|data| data.0.extents());
     extents.map_or(std::ptr::null(), <[u64]>::as_ptr)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_data_server(data: *const DataObject) -> *mut c_char {
+    // SAFETY: farcall.h: data.
+    let data = unsafe { data.as_ref() };
+    data.map_or(std::ptr::null_mut(), |data| c_text(&data.0.server()).into_raw())
 }
 
 #[unsafe(no_mangle)]

@@ -77,6 +77,9 @@ static void values_are_put_and_fetched(void)
     CHECK(farcall_data_element(data) == FARCALL_FLOAT64 && farcall_data_rank(data) == 2);
     const uint64_t *extents = farcall_data_extents(data);
     CHECK(extents != NULL && extents[0] == 2 && extents[1] == 3);
+    char *server = farcall_data_server(data);
+    CHECK(server != NULL && strcmp(server, farcall_address(client)) == 0);
+    farcall_text_free(server);
     matrix[0][0] = 9; /* reaches the server no more */
     double first[2][3] = {{1, 2, 3}, {4, 5, 6}};
     CHECK(has(data, first, sizeof first) && has(data, first, sizeof first));
@@ -244,6 +247,7 @@ static void wrong_inputs_are_refused(void)
     CHECK_ERROR(farcall_put(client, &value, &options, &data, &error), error, FARCALL_NOT_FOUND,
         "nowhere");
     CHECK(farcall_data_id(NULL, NULL) == 0 && farcall_data_extents(NULL) == NULL);
+    CHECK(farcall_data_server(NULL) == NULL);
     CHECK(farcall_data_element(NULL) == 0 && farcall_data_rank(NULL) == 0);
     farcall_data_leave(NULL);
     farcall_data_free(NULL);

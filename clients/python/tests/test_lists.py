@@ -79,6 +79,7 @@ def test_calls_run_where_their_data_is(farcall, pair):
     first, second = pair
     with farcall.connect(list(pair)) as server:
         d = server.put(np.eye(2), at=second)
+        assert d.server == second and second in repr(d)
         b = np.ones((2, 1))
         assert server.dgesv(d, b).server == second
         assert server.dgesv(d, b, at=second).server == second

@@ -31,6 +31,7 @@ def test_a_matrix_is_sent_once_and_solved_with_twice(farcall, anywhere):
     d = anywhere.put(a)
     assert (d.shape, d.ndim, d.size, d.nbytes, len(d)) == ((200, 200), 2, 40_000, 320_000, 200)
     assert d.dtype == np.float64 and "float64[200, 200]" in repr(d)
+    assert d.server == anywhere.address
     for _ in range(2):
         np.testing.assert_allclose(a @ anywhere.dgesv(d, b).b, b, atol=1e-9)
     np.testing.assert_array_equal(np.asarray(d), a)

@@ -190,6 +190,7 @@ int farcall_data_id(const farcall_data *data, char *id);
 uint32_t farcall_data_element(const farcall_data *data);
 size_t farcall_data_rank(const farcall_data *data);
 const uint64_t *farcall_data_extents(const farcall_data *data);
+char *farcall_data_server(const farcall_data *data);
 int farcall_data_delete(const farcall_data *data, farcall_error **error);
 void farcall_data_leave(const farcall_data *data);
 void farcall_data_free(farcall_data *data);

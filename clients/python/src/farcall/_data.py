@@ -85,6 +85,22 @@ class Data:
         return self._digits
 
     @property
+    def server(self) -> str:
+        """The server that it is at: its name, or the address of the one that is connected to."""
+        self._handle()
+        return self._server_name()
+
+    def _server_name(self) -> str:
+        # In a forked child nobody may hold the locks of the parent's threads.
+        if self._pid != os.getpid():
+            return self._connection.address
+        found = lib.farcall_data_server(self._place[0])
+        try:
+            return text(found) or ""
+        finally:
+            lib.farcall_text_free(found)
+
+    @property
     def shape(self) -> Tuple[int, ...]:
         """Its extents. Those of a result that the routine itself decides are known when its call
         has ended: `farcall.NotFound` before."""
@@ -129,7 +145,7 @@ class Data:
     def __repr__(self) -> str:
         extents = lib.farcall_data_extents(self._place[0])
         shape = ", ".join(map(str, extents[0 : self.ndim])) if extents else "?"
-        return f"<farcall.Data {self.id[:8]}: {self.dtype}[{shape}] at {self._connection.address}>"
+        return f"<farcall.Data {self.id[:8]}: {self.dtype}[{shape}] at {self._server_name()}>"
 
     def __copy__(self) -> Data:
         # It never changes.
