@@ -133,10 +133,18 @@ impl Transaction {
                 self.drop_unneeded(made);
             }
             let behind = self.graph.behind(one).collect::<Vec<_>>();
-            let waits =
-                |next: &CallNumber| !matches!(self.call(*next).phase, Phase::Done | Phase::Failed);
-            failed.extend(behind.into_iter().filter(waits).map(|next| (next, Ended::NotRun(call))));
+            let ends = |next: &CallNumber| self.ends_with(*next, one);
+            failed.extend(behind.into_iter().filter(ends).map(|next| (next, Ended::NotRun(call))));
         }
+    }
+
+    /// Whether a call ends since one fails that it waits for. One that is made again, and only had to
+    /// come later, goes on.
+    pub(crate) fn ends_with(&self, call: CallNumber, failed: CallNumber) -> bool {
+        let known = self.call(call);
+        let makes = &self.graph.call(failed).makes;
+        let uses_it = || self.graph.call(call).uses.iter().any(|data| makes.contains(data));
+        !known.has_ended() && (known.outcome.is_none() || uses_it())
     }
 
     /// A call that had returned is to run again.

@@ -145,7 +145,14 @@ impl Transaction {
         let plan = self.graph.call(call);
         let is_coming =
             |data: &DataNumber| !self.value(*data).places.is_empty() || self.is_being_made(*data);
-        let is_done = |before: &CallNumber| self.call(*before).phase == Phase::Done;
+        // One that had returned, and whose result was lost, has waited for them once: they need not
+        // have results any more.
+        let has_returned = self.call(call).outcome.is_some();
+        let is_done = |before: &CallNumber| match self.call(*before).phase {
+            Phase::Done => true,
+            Phase::Failed => has_returned,
+            _ => false,
+        };
         plan.uses.iter().all(is_coming) && plan.after.iter().all(is_done)
     }
 

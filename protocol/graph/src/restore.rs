@@ -178,7 +178,7 @@ impl Transaction {
         {
             let behind: Vec<CallNumber> = self.graph.behind(call).collect();
             for next in behind {
-                if !self.call(next).has_ended() {
+                if self.ends_with(next, call) {
                     self.fail(next, Ended::NotRun(call));
                 }
             }

@@ -2,8 +2,8 @@
 
 use farcall_base::{ErrorKind, Instant};
 use farcall_graph::{
-    Action, CallNumber, Costs, DataNumber, Ended, Failure, Graph, Limits, Place, ServerNumber,
-    Transaction,
+    Action, CallNumber, CallPlan, Costs, DataNumber, Ended, Failure, Graph, Limits, Place,
+    ServerNumber, Transaction,
 };
 
 use crate::plain::{Plain, actions, call, data, once, opened, started};
@@ -255,4 +255,23 @@ fn a_call_that_waits_for_a_name_that_never_comes_is_opened_again_where_it_was() 
     transaction.handle_failed(Instant(4), second, server, 1, failure);
     transaction.place(Instant(4), &Plain);
     assert_eq!(opened(&actions(&mut transaction)), [(1, 1)]);
+}
+
+/// A call that only had to come later than another one needs no result of it when it is made again.
+#[test]
+fn a_call_is_made_again_though_the_one_before_it_cannot_be() {
+    let later = CallPlan { after: vec![CallNumber(0)], ..call(&[], &[1]) };
+    let calls = vec![once(&[], &[0]), later];
+    let mut transaction = started(data(2, &[0, 1]), calls, 1);
+    for number in [0, 1] {
+        transaction.handle_returned(Instant(2), CallNumber(number), ServerNumber(1), 0);
+        transaction.place(Instant(2), &Plain);
+    }
+    transaction.handle_lost(Instant(3), ServerNumber(1));
+    assert_eq!(failed(&actions(&mut transaction)), [(0, ErrorKind::ConnectionLost)]);
+    transaction.handle_server(Instant(4), ServerNumber(2), 1);
+    transaction.place(Instant(4), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)), [(1, 2)]);
+    transaction.handle_returned(Instant(5), CallNumber(1), ServerNumber(2), 1);
+    assert!(transaction.is_over());
 }
