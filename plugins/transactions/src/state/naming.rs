@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use farcall_base::DataId;
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
 
-use super::Move;
 use super::running::{Delayed, Running};
+use super::{HERE, Move};
 
 /// Ids of values that are not where they are used yet.
 #[derive(Default)]
@@ -38,6 +38,19 @@ impl Running {
             }
         }
         waiting
+    }
+
+    /// What a call makes at a server and nobody else promised there, with its ids.
+    pub fn results_of(
+        &self,
+        call: CallNumber,
+        attempt: u32,
+        server: ServerNumber,
+    ) -> Vec<(DataNumber, DataId)> {
+        let made = self.transaction.graph().call(call).makes.iter().copied();
+        let is_promised = |data: &DataNumber| server == HERE && self.wanted.contains_key(data);
+        let new = made.filter(|data| !self.is_number(*data) && !is_promised(data));
+        new.map(|data| (data, self.made_as(data, server, attempt))).collect()
     }
 
     /// A value will not come to a server under an id: calls that wait for it there.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Instant};
 use farcall_graph::{Action as Deed, CallNumber, DataNumber, Ended, Failure, ServerNumber};
-use farcall_wire::{Argument, CallResult, InlineBytes, Request};
+use farcall_wire::{Argument, CallResult, InlineBytes, Promise, Request};
 
 use super::ask::over;
 use crate::state::{Action, HERE, Learned, LineNumber, Running, State, Tag, TransactionNumber};
@@ -116,16 +116,21 @@ impl Running {
                 for (waiting, attempt) in self.renamed(call, server) {
                     self.transaction.handle_renamed(now, waiting, server, attempt);
                 }
-                if let Some(open) = self.open(call, server, attempt) {
-                    let tag = Tag::Call(call, attempt);
-                    out.push_back(Action::Open((number, server), tag, open));
+                match self.open(call, server, attempt) {
+                    Some(open) => {
+                        let tag = Tag::Call(call, attempt);
+                        out.push_back(Action::Open((number, server), tag, open));
+                    }
+                    None => self.promise_results(number, (call, attempt, server), out),
                 }
             }
             Deed::Cancel { call, attempt, server } => {
                 let before = self.delayed.len();
                 self.delayed.retain(|one| (one.call, one.attempt) != (call, attempt));
                 if self.delayed.len() < before {
-                    // The server has never heard of it.
+                    // The server has never heard of it, but of what it was to make.
+                    let promised = self.results_of(call, attempt, server);
+                    self.unneeded.extend(promised.into_iter().map(|(_, id)| (server, id)));
                     let failure = not_begun();
                     self.transaction.handle_failed(now, call, server, attempt, failure);
                     return self.look_at_moves(now, number, call, out);
@@ -145,6 +150,23 @@ impl Running {
                     self.break_promises(number, call, out);
                 }
             }
+        }
+    }
+
+    /// A call waits for numbers before it is opened. Calls that use its results are opened at its
+    /// server meanwhile, and name them.
+    fn promise_results(
+        &mut self,
+        number: TransactionNumber,
+        (call, attempt, server): (CallNumber, u32, ServerNumber),
+        out: &mut VecDeque<Action>,
+    ) {
+        let results = self.results_of(call, attempt, server).into_iter();
+        let promise = |(data, id)| Some(Promise { data: id, kind: self.kind(data)?.to_string() });
+        let promises: Vec<Promise> = results.filter_map(promise).collect();
+        if !promises.is_empty() {
+            let request = Request::Promise(promises, 0);
+            out.push_back(Action::Ask((number, server), Tag::Other, request));
         }
     }
 

@@ -4,6 +4,7 @@
 //! FARCALL_SIM_SEED is the first seed, FARCALL_SIM_SEEDS how many; FARCALL_SIM_LOG=1 prints what
 //! happens.
 
+mod cases;
 mod client;
 mod faults;
 mod graphs;

@@ -159,6 +159,48 @@ pub fn work(seed: u64, with_once: bool) -> Work {
     Work { message, inputs: given, words }
 }
 
+/// What a call of a case is called with.
+#[derive(Clone, Copy)]
+pub enum From {
+    Input(u32),
+    Call(u32),
+}
+
+/// A transaction of these calls, of which the client wants all results.
+pub fn work_of(calls: &[(&str, &[From])]) -> Work {
+    let mut work = work(1, false);
+    let value = Value::array(77, ELEMENTS);
+    let name = DataId([77; 16]);
+    let input = Input { name, kind: value.kind.clone(), extents: value.extents.clone() };
+    work.message = Message { routines: work.message.routines, ..Message::default() };
+    work.message.inputs = vec![input];
+    work.inputs = vec![(name, value.clone())];
+    work.words.clear();
+    let slots = |routine: u32| if [SUM, GROW].contains(&routine) { 2 } else { 3 };
+    for ((name, from), call) in calls.iter().zip(0u32..) {
+        let routine = ROUTINES.iter().position(|one| one == name).unwrap() as u32;
+        let mut arguments = vec![Argument::Inline((ELEMENTS as i32).to_ne_bytes().to_vec())];
+        let mut words = Vec::new();
+        for one in *from {
+            let (argument, word) = match *one {
+                From::Input(input) => (Argument::Input(input), value.word()),
+                From::Call(of) => {
+                    let slot = slots(work.message.calls[of as usize].routine);
+                    (Argument::Result(of, slot), work.words[of as usize])
+                }
+            };
+            arguments.push(argument);
+            words.push(word);
+        }
+        arguments.push(Argument::Absent);
+        work.words.push(made(name, &words).word());
+        work.message.calls.push(CallMessage { routine, arguments, after: Vec::new() });
+        let name = DataId([100 + call as u8; 16]);
+        work.message.results.push(WantedResult { call, slot: slots(routine), name });
+    }
+    work
+}
+
 fn routine(at: usize) -> RoutineName {
     RoutineName { name: ROUTINES[at].to_owned(), contract: contract_hash(&interfaces()[at]) }
 }
@@ -201,7 +243,7 @@ impl Draft {
         let numbers: Vec<u32> = (0..call).filter(|one| self.is_number(*one)).collect();
         let drawn = self.random.next() % 8;
         let is_join = shape == Shape::Fan && call + 1 == calls && call > 1;
-        let (routine, arguments, words) = if drawn == 8 && !is_join {
+        let (routine, arguments, words) = if drawn == 0 && !is_join {
             let (a, word) = self.array(call, shape);
             (SUM, vec![n, a, Argument::Absent], vec![word])
         } else if let Some(of) = numbers.last().copied().filter(|_| drawn < 4) {
