@@ -119,8 +119,17 @@ impl Transaction {
         known.phase = Phase::Open;
         let attempt = known.attempts;
         known.attempts += 1;
-        let run =
-            Run { server, attempt, run_s, ends, late, is_ending: false, opened_us, begun_us: None };
+        let run = Run {
+            server,
+            attempt,
+            run_s,
+            ends,
+            late,
+            is_ending: false,
+            is_restored: false,
+            opened_us,
+            begun_us: None,
+        };
         known.runs.push(run);
         self.watch(call, late);
         if let Some(server) = self.servers.get_mut(&server) {

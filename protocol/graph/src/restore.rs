@@ -93,6 +93,7 @@ impl Transaction {
             ends: self.now,
             late: self.now,
             is_ending: false,
+            is_restored: true,
             opened_us: run.opened_us,
             begun_us: run.begun_us,
         };

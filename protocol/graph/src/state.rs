@@ -63,6 +63,8 @@ pub(crate) struct Run {
     pub late: Instant,
     /// Whether its server was told to end it.
     pub is_ending: bool,
+    /// Whether it was opened before a restart: then its server may have been told to end it.
+    pub is_restored: bool,
     pub opened_us: u64,
     pub begun_us: Option<u64>,
 }

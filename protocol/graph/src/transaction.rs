@@ -162,6 +162,13 @@ impl Transaction {
         self.call(call).runs.iter().any(|run| run.server == server)
     }
 
+    /// Whether the server of a run was told to end it, or may have been before a restart.
+    pub fn may_be_ending(&self, call: CallNumber, server: ServerNumber, attempt: u32) -> bool {
+        let is_it = |run: &&Run| run.server == server && run.attempt == attempt;
+        let run = self.call(call).runs.iter().find(is_it);
+        run.is_some_and(|run| run.is_ending || run.is_restored)
+    }
+
     pub(crate) fn is_there(&self, server: ServerNumber) -> bool {
         self.servers.get(&server).is_some_and(|server| server.is_there)
     }

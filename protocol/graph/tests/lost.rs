@@ -275,3 +275,21 @@ fn a_call_is_made_again_though_the_one_before_it_cannot_be() {
     transaction.handle_returned(Instant(5), CallNumber(1), ServerNumber(2), 1);
     assert!(transaction.is_over());
 }
+
+/// One that was told to end and says that it has not begun may run elsewhere, though it may not run
+/// twice; its owner has to know that it was told.
+#[test]
+fn a_run_that_was_told_to_end_is_known() {
+    let mut transaction = started(data(2, &[1]), vec![once(&[], &[1])], 2);
+    let [(call, server)] = opened(&actions(&mut transaction))[..] else { panic!() };
+    let run = (CallNumber(call), ServerNumber(server), 0);
+    assert!(!transaction.may_be_ending(run.0, run.1, run.2));
+    transaction.handle_renamed(Instant(2), run.0, run.1, run.2);
+    assert!(transaction.may_be_ending(run.0, run.1, run.2));
+    let message = "it was cancelled".to_owned();
+    let failure = Failure { kind: ErrorKind::Cancelled, message, has_run: false };
+    transaction.handle_failed(Instant(3), run.0, run.1, run.2, failure);
+    transaction.place(Instant(3), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)).len(), 1);
+    assert!(!transaction.may_be_ending(run.0, run.1, run.2));
+}

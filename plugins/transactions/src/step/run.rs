@@ -200,7 +200,8 @@ impl Running {
             self.was_renamed(call, attempt) && self.transaction.graph().call(call).may_run_again;
         let times = result.times;
         let ran = Duration::from_nanos(times.finished_ns.saturating_sub(times.started_ns));
-        if times.started_ns > 0 {
+        let has_begun = times.started_ns > 0;
+        if has_begun {
             let begun = Instant(now.0.saturating_sub(ran.as_nanos() as u64));
             self.transaction.handle_begun(begun, call, server, attempt);
         }
@@ -223,7 +224,9 @@ impl Running {
         // A server runs nothing before all that it uses is there.
         let mut uses = self.transaction.graph().call(call).uses.iter();
         let had_all = uses.all(|data| self.is_number(*data) || self.is_at(*data, server));
-        let has_run = had_all && !was_renamed && !failure.retryable;
+        let was_told = self.transaction.may_be_ending(call, server, attempt);
+        let was_taken_back = was_told && error.kind() == ErrorKind::Cancelled && !has_begun;
+        let has_run = had_all && !was_renamed && !failure.retryable && !was_taken_back;
         // That a value has another id is not its server's fault: it is asked again.
         let kind = if was_renamed { ErrorKind::Cancelled } else { error.kind() };
         let why = Failure { kind, message: error.message().to_owned(), has_run };
