@@ -34,6 +34,8 @@ pub struct Delayed {
 pub struct Wanted {
     /// The id under which it fetches it from the server of this node.
     pub id: DataId,
+    /// Whether it is there under that id.
+    pub is_there: bool,
     /// Whether it is on its way there.
     pub is_moving: bool,
     /// How often it could not be brought there.
@@ -70,7 +72,7 @@ pub struct Running {
     /// Servers that it runs on.
     pub servers: Servers,
     /// Results that the client wants.
-    pub wanted: HashMap<DataNumber, Wanted>,
+    pub wanted: BTreeMap<DataNumber, Wanted>,
     /// Ids that values have at servers.
     pub(super) places: HashMap<(DataNumber, ServerNumber), DataId>,
     /// How calls that are open name what they use, and values that are to be brought elsewhere.
@@ -78,7 +80,7 @@ pub struct Running {
     /// Values that are numbers where they are made or used.
     pub(super) as_numbers: BTreeSet<DataNumber>,
     /// Those that are known: they travel inside the calls that use them.
-    pub numbers: HashMap<DataNumber, InlineBytes>,
+    pub numbers: BTreeMap<DataNumber, InlineBytes>,
     /// Calls that wait for such numbers.
     pub delayed: Vec<Delayed>,
     /// How long calls took, by routine and server.
@@ -104,7 +106,7 @@ impl Running {
     ) -> Running {
         let message = plan.message();
         let named = message.results.iter().filter_map(|result| {
-            let wanted = Wanted { id: result.name, is_moving: false, troubles: 0 };
+            let wanted = Wanted { id: result.name, is_there: false, is_moving: false, troubles: 0 };
             Some((plan.result(CallNumber(result.call), result.slot)?, wanted))
         });
         let as_numbers = used_as_numbers(&plan);
@@ -119,7 +121,7 @@ impl Running {
             transaction,
             ids: Ids(id),
             as_numbers,
-            numbers: HashMap::new(),
+            numbers: BTreeMap::new(),
             delayed: Vec::new(),
             failures: HashMap::new(),
             returned: BTreeSet::new(),
@@ -159,16 +161,9 @@ impl Running {
 
     /// The id that a value gets where it is made.
     pub fn made_as(&self, data: DataNumber, server: ServerNumber, attempt: u32) -> DataId {
-        let wanted = self.wanted.get(&data).filter(|_| server == HERE);
+        let is_promised = server == HERE && self.naming.promised_here.contains(&data);
+        let wanted = self.wanted.get(&data).filter(|_| is_promised);
         wanted.map_or_else(|| self.ids.data(data, attempt), |wanted| wanted.id)
-    }
-
-    /// A call has made its values at a server.
-    pub fn has_made(&mut self, call: CallNumber, server: ServerNumber, attempt: u32) {
-        for data in self.transaction.graph().call(call).makes.clone() {
-            let id = self.made_as(data, server, attempt);
-            self.set_place(data, server, id);
-        }
     }
 
     /// Calls that waited for numbers, and need not any more.
@@ -233,6 +228,11 @@ impl Running {
         known.unwrap_or_else(|| self.ids.data(data, u32::MAX))
     }
 
+    /// Whether a value is at a server.
+    pub fn is_at(&self, data: DataNumber, server: ServerNumber) -> bool {
+        self.transaction.places(data).any(|place| place == Place::Server(server))
+    }
+
     /// Whether a value travels inside the calls that use it.
     pub fn is_number(&self, data: DataNumber) -> bool {
         self.as_numbers.contains(&data)
@@ -253,7 +253,10 @@ impl Running {
         if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
             wanted.is_moving = true;
             let id = wanted.id;
-            self.set_place(data, to, id);
+            // What is here under another id keeps that: this is a copy.
+            if from.0 != HERE {
+                self.set_place(data, to, id);
+            }
             return (Move { data, from, to: (to, id), call, key }, None);
         }
         if self.naming.promised.insert((data, to), Some(from.0)).is_some() {
@@ -273,9 +276,7 @@ impl Running {
         self.naming.promised.remove(&(data, to));
         // A late call may have been to make it there meanwhile, under another id.
         self.set_place(data, to, id);
-        if let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) {
-            wanted.is_moving = false;
-        }
+        self.is_delivered(data, (to, id));
     }
 
     /// A number that the client wants, as a call that puts it at the server.

@@ -328,7 +328,8 @@ impl State {
         }
         // The client sent its inputs to the server: nothing more comes from it.
         transaction.handle_client_left(now);
-        let running = Running::new(entry.id, plan, transaction, servers);
+        let mut running = Running::new(entry.id, plan, transaction, servers);
+        running.promise_wanted();
         for (data, id) in running.inputs_as_numbers() {
             out.push_back(Action::Fetch((number, HERE), Tag::Number(data), id));
         }

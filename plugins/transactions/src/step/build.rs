@@ -11,7 +11,7 @@ use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
 use farcall_wire::{Reply, Request, TicketKey};
 
-use super::begin::{BYTE_S, PROMISES_MAX, RUN_S, interface_of, promises};
+use super::begin::{BYTE_S, RUN_S, interface_of};
 use super::place::{Whose, reach};
 use crate::state::kept::{InputHead, Keys, broken, read, records};
 use crate::state::{
@@ -222,9 +222,7 @@ impl State {
                 out.push_back(Action::Give(line, call, name, Box::new(input)));
             }
         }
-        for some in promises(&running.plan).chunks(PROMISES_MAX) {
-            out.push_back(Action::Ask(line, Tag::Other, Request::Promise(some.to_vec(), 0)));
-        }
+        running.promise_again(line, same.is_some(), out);
         running.go_on(now, number, before, out);
         entry.phase = Phase::Running(Box::new(running));
         if entry.is_over() && entry.expires.is_none() {

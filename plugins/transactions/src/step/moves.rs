@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use farcall_base::{Error, ErrorKind, Instant};
 use farcall_graph::{CallNumber, DataNumber, Place, ServerNumber};
-use farcall_wire::{Failure, Request};
+use farcall_wire::{Failure, Promise, Request};
 
 use crate::state::{Action, HERE, Move, Running, State, Tag, TransactionNumber};
 
@@ -84,6 +84,18 @@ impl Running {
         (data, from, to): (DataNumber, ServerNumber, ServerNumber),
         out: &mut VecDeque<Action>,
     ) {
+        if to == HERE
+            && let Some(id) = self.wanted.get(&data).map(|wanted| wanted.id)
+            && self.naming.promised_here.insert(data)
+        {
+            // A call from before was to make it there under this id, and did not.
+            let promise = self.kind(data).map(|kind| Promise { data: id, kind: kind.to_string() });
+            for request in
+                [Request::DeleteData(vec![id]), Request::Promise(promise.into_iter().collect(), 0)]
+            {
+                out.push_back(Action::Ask((number, HERE), Tag::Other, request));
+            }
+        }
         let (moved, promise) = self.start_move(data, from, to);
         if let Some(promise) = promise {
             let request = Request::Promise(vec![promise], 0);
@@ -140,23 +152,24 @@ impl Running {
         server: ServerNumber,
         out: &mut VecDeque<Action>,
     ) {
-        if server == HERE {
-            return;
-        }
         for data in self.transaction.graph().call(call).makes.clone() {
-            let wanted = self.wanted.get(&data).filter(|_| !self.is_number(data));
-            if wanted.is_some_and(|wanted| !wanted.is_moving) && !self.is_at(data, HERE) {
+            if self.is_to_be_delivered(data) && (server == HERE || !self.is_at(data, HERE)) {
                 self.send(number, (data, server, HERE), out);
             }
         }
     }
 
-    pub(super) fn is_at(&self, data: DataNumber, server: ServerNumber) -> bool {
-        self.transaction.places(data).any(|place| place == Place::Server(server))
+    /// Whether the client wants a value that is not where it asks for it, and not on its way there.
+    pub(super) fn is_to_be_delivered(&self, data: DataNumber) -> bool {
+        let wanted = self.wanted.get(&data).filter(|_| !self.is_number(data));
+        wanted.is_some_and(|wanted| !wanted.is_moving && !wanted.is_there)
     }
 
     fn moved(&mut self, now: Instant, moved: &Move) {
-        let (to, _) = moved.to;
+        let (to, id) = moved.to;
+        if moved.from.0 == to {
+            return self.was_copied(moved.data, id);
+        }
         self.has_moved(moved.data, moved.to);
         self.transaction.handle_moved(now, moved.data, to);
     }
@@ -175,13 +188,15 @@ impl Running {
         if let MoveFailure::Source(failure) = failure {
             let kind = ErrorKind::from_code(failure.kind);
             if kind == Some(ErrorKind::NotFound) {
-                self.transaction.handle_gone(now, data, Place::Server(from));
+                self.is_gone(now, data, from);
             }
         }
-        for (call, attempt) in self.has_not_moved(data, moved.to) {
-            self.transaction.handle_renamed(now, call, to, attempt);
+        if from != to {
+            for (call, attempt) in self.has_not_moved(data, moved.to) {
+                self.transaction.handle_renamed(now, call, to, attempt);
+            }
+            self.transaction.handle_not_moved(now, data, to);
         }
-        self.transaction.handle_not_moved(now, data, to);
         let Some(wanted) = self.wanted.get_mut(&data).filter(|_| to == HERE) else { return };
         wanted.is_moving = false;
         wanted.troubles += 1;
@@ -201,8 +216,8 @@ impl Running {
         out: &mut VecDeque<Action>,
     ) {
         let others = self.transaction.places(data).filter_map(|place| match place {
-            Place::Server(server) if server != HERE => Some(server),
-            _ => None,
+            Place::Server(server) => Some(server),
+            Place::Client => None,
         });
         if let Some(from) = others.min() {
             self.send(number, (data, from, HERE), out);

@@ -209,17 +209,14 @@ impl Running {
             let routine = self.plan.message().calls[call.0 as usize].routine;
             self.took.entry((routine, server)).or_default().add(ran.as_secs_f64());
             self.keep_numbers(number, call, &result.results, out);
-            self.has_made(call, server, attempt);
+            self.has_made(call, (server, attempt), &result.results);
             self.transaction.handle_returned(now, call, server, attempt);
             self.look_at_moves(now, number, call, out);
             return self.deliver(number, call, server, out);
         };
         // What it was to make has failed there, but for what is promised.
-        let made = self.transaction.graph().call(call).makes.iter();
-        let unwanted =
-            made.filter(|data| server != HERE || !self.wanted.contains_key(data)).copied();
-        let ids = unwanted.map(|data| (server, self.made_as(data, server, attempt)));
-        self.unneeded.extend(ids.collect::<Vec<_>>());
+        let made = self.results_of(call, attempt, server);
+        self.unneeded.extend(made.into_iter().map(|(_, id)| (server, id)));
         let error = Error::from(failure.clone());
         // A server runs nothing before all that it uses is there.
         let mut uses = self.transaction.graph().call(call).uses.iter();

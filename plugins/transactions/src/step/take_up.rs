@@ -7,11 +7,34 @@ use farcall_base::{DataId, Error, ErrorKind, Instant};
 use farcall_graph::{CallNumber, DataNumber, Failure, Place, ServerNumber};
 use farcall_wire::{CallResult, DATA_SHOWN_MAX, DataState, DataStatus, Request};
 
+use super::begin::{PROMISES_MAX, promises};
 use crate::state::{
     Action, Check, HERE, LineNumber, Running, Standing, State, Tag, TransactionNumber,
 };
 
 impl Running {
+    /// The ids by which the client asks for its results are promised again. At a server that had the
+    /// transaction before, promises of that time may be there, which were broken.
+    pub(super) fn promise_again(
+        &mut self,
+        line: LineNumber,
+        was_here: bool,
+        out: &mut VecDeque<Action>,
+    ) {
+        let missing = self.promise_wanted();
+        let ids = missing.iter().filter_map(|data| self.wanted.get(data)).map(|wanted| wanted.id);
+        let ids: HashSet<DataId> = ids.collect();
+        let mut all = promises(&self.plan);
+        all.retain(|promise| ids.contains(&promise.data));
+        for some in all.chunks(PROMISES_MAX) {
+            if was_here {
+                let before = some.iter().map(|promise| promise.data).collect();
+                out.push_back(Action::Ask(line, Tag::Other, Request::DeleteData(before)));
+            }
+            out.push_back(Action::Ask(line, Tag::Other, Request::Promise(some.to_vec(), 0)));
+        }
+    }
+
     /// It goes on: servers are announced that are there, and the others are lost. What the store has is
     /// at the server of this node again, before anything counts as lost.
     pub(super) fn go_on(
@@ -72,7 +95,7 @@ impl Running {
     fn deliver_all(&mut self, number: TransactionNumber, out: &mut VecDeque<Action>) {
         let wanted: Vec<DataNumber> = self.wanted.keys().copied().collect();
         for data in wanted {
-            if !self.is_number(data) && !self.is_at(data, HERE) {
+            if self.is_to_be_delivered(data) {
                 self.deliver_again(number, data, out);
             }
         }
@@ -116,7 +139,7 @@ impl Running {
                 }
                 (true, true) => {}
                 (false, true) => {
-                    self.transaction.handle_gone(now, data, Place::Server(server));
+                    self.is_gone(now, data, server);
                 }
                 // The node that brought it is gone, and its promise with it.
                 (false, false) => self.transaction.handle_not_moved(now, data, server),

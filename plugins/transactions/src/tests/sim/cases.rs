@@ -3,6 +3,7 @@
 use super::faults::{Fault, HEALED, Kind, Plan};
 use super::graphs::From::{Call, Input};
 use super::graphs::{Work, work_of};
+use super::net::MS;
 use super::world::World;
 
 /// A plan in which nothing goes wrong.
@@ -34,4 +35,19 @@ fn a_call_uses_what_one_makes_that_waits_for_a_number() {
     work.message.results.remove(1);
     let world = run(calm(1, 0), work);
     assert_eq!(world.client.got.len(), 2);
+}
+
+/// Another node takes the transaction up, at whose own server some of its calls have run: their
+/// results are there, but not under the ids that the client asks for.
+#[test]
+fn results_at_the_server_of_the_new_owner_are_given_to_the_client() {
+    for at in [150, 250, 400] {
+        let calls: Vec<(&str, &[_])> =
+            (0..6).map(|_| ("sim/mix", &[Input(0), Input(0)][..])).collect();
+        let work = work_of(&calls);
+        let mut plan = calm(2, 0);
+        plan.faults.push((at * MS, Fault::KillNode(0, None)));
+        let world = run(plan, work);
+        assert_eq!(world.client.got.len(), 6);
+    }
 }
