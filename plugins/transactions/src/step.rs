@@ -4,6 +4,7 @@ mod ask;
 mod begin;
 mod build;
 mod keep;
+mod leave;
 mod moves;
 mod place;
 mod run;

@@ -100,6 +100,40 @@ fn an_owner_that_lost_its_lease_does_nothing_more() {
     assert!(message.contains("node \"two\" has it"), "{message}");
 }
 
+/// The lease has ended while the store was away: what was ended is nobody's, or another's by now.
+#[test]
+fn who_ends_one_whose_lease_has_ended_is_told_what_is_true() {
+    for is_taken in [false, true] {
+        let mut world = World::new();
+        let mut one = node(&mut world, "one");
+        one.begin(&mut world, 1);
+        one.work(&mut world);
+        one.answers();
+        world.is_away = true;
+        one.ask(TransactionRequest::End(vec![ID]));
+        one.work(&mut world);
+        world.store.end(one.lease.unwrap());
+        world.is_away = false;
+        let mut two = is_taken.then(|| node(&mut world, "two"));
+        world.now = world.now + Duration::from_secs(2);
+        one.state.tick(world.now);
+        one.work(&mut world);
+        let answers = one.answers();
+        match &mut two {
+            None => assert_eq!((answers, world.keys()), (vec![Ok(Reply::Done)], vec![])),
+            Some(two) => {
+                let [Err((ErrorKind::NotFound, message))] = answers.as_slice() else {
+                    panic!("{answers:?}")
+                };
+                assert!(message.contains("node \"two\" has it"), "{message}");
+                two.ask(TransactionRequest::End(vec![ID]));
+                two.work(&mut world);
+                assert!(world.keys().is_empty(), "{:?}", world.keys());
+            }
+        }
+    }
+}
+
 /// The server of the node is a new one: what may run twice is opened again, what ended has ended.
 #[test]
 fn another_process_goes_on() {

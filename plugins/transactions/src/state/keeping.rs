@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use farcall_base::{DataId, Instant, TransactionId};
-use farcall_services::store::{Change, LeaseId, Version};
+use farcall_services::store::{Change, Condition, LeaseId, Version};
 
 use super::journal::Journal;
 use super::kept::{Head, Record};
@@ -37,6 +37,8 @@ pub enum Ticket {
     Record(TransactionNumber),
     /// That nothing is left of it.
     Erase(TransactionId),
+    /// Who runs one that is to go from it, and that this process does not run any more.
+    Left(TransactionId),
     /// That another process may take it up.
     Release(TransactionId),
     /// Whether nobody has taken up what this process could not go on with.
@@ -144,8 +146,8 @@ pub struct Keeping {
     pub dirty: BTreeSet<TransactionNumber>,
     /// What the store is asked again.
     pub retries: BTreeSet<(Instant, Ticket)>,
-    /// Transactions that are to go from the store.
-    pub leaving: BTreeMap<TransactionId, Version>,
+    /// Transactions that are to go from the store, if this holds.
+    pub leaving: BTreeMap<TransactionId, Condition>,
     /// Who ended transactions, and is answered when these have left the store.
     pub ending: BTreeMap<QuestionNumber, Vec<TransactionId>>,
     /// Transactions that may be taken up.

@@ -2,7 +2,6 @@
 //! and what was decided is there before it is done (spec/transactions.md, section 5).
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Instant, Result, TransactionId};
 use farcall_graph::Plan;
@@ -10,16 +9,10 @@ use farcall_idl::encode::encode_interface;
 use farcall_link::line::FetchedData;
 use farcall_services::store::{Change, Condition, Version};
 use farcall_services::transactions::User;
-use farcall_wire::{Argument, Reply, TicketKey};
+use farcall_wire::{Argument, TicketKey};
 
 use crate::state::kept::{Head, InputHead, Keys, OwnedBy, VERSION, batches, pieces, written};
-use crate::state::{
-    Action, HERE, Journal, Keeping, Phase, QuestionNumber, State, Tag, Ticket, TransactionNumber,
-    Writing,
-};
-
-/// Time for which others may take up what this process could not go on with.
-const REST: Duration = Duration::from_secs(30);
+use crate::state::{Action, HERE, Journal, Phase, State, Tag, Ticket, TransactionNumber, Writing};
 
 impl State {
     /// Whether a transaction is to be written down.
@@ -271,22 +264,6 @@ impl State {
         self.out.push_back(Action::Drop(number, None));
     }
 
-    /// A transaction leaves this process, and stays in the store for another one.
-    pub(super) fn release(&mut self, now: Instant, number: TransactionNumber, why: &Error) {
-        let Some(entry) = self.entry(number) else { return };
-        let id = entry.id;
-        self.warn(format!("transaction {id} is interrupted: {why}"));
-        let owner = self.owner_of(number);
-        self.forget(number, why);
-        self.out.push_back(Action::Drop(number, None));
-        if let Some(owner) = owner {
-            self.keeping.leaving.insert(id, owner);
-            self.keeping.resting.insert(id);
-            self.keeping.retries.insert((now + REST, Ticket::Retake(id)));
-            self.ask_again(Ticket::Release(id));
-        }
-    }
-
     /// When this process wrote that it runs a transaction, if it did.
     pub(super) fn owner_of(&self, number: TransactionNumber) -> Option<Version> {
         if let Some(journal) = self.keeping.journals.get(&number) {
@@ -301,49 +278,6 @@ impl State {
         }
     }
 
-    /// Nothing of a transaction is to stay in the store.
-    pub(super) fn erase(&mut self, id: TransactionId, owner: Version) {
-        self.keeping.leaving.insert(id, owner);
-        self.ask_again(Ticket::Erase(id));
-    }
-
-    /// What was to go from the store is gone, or belongs to somebody else.
-    pub(super) fn left_store(
-        &mut self,
-        now: Instant,
-        ticket: Ticket,
-        id: TransactionId,
-        outcome: &Result<Option<Version>>,
-    ) {
-        if outcome.is_err() {
-            return self.keeping.again(now, ticket);
-        }
-        self.keeping.leaving.remove(&id);
-        let Keeping { ending, leaving, .. } = &mut self.keeping;
-        let is_done = |(_, ids): &(_, &mut Vec<TransactionId>)| {
-            !ids.iter().any(|id| leaving.contains_key(id))
-        };
-        let done = ending.iter_mut().filter(is_done).map(|(question, _)| *question);
-        for question in done.collect::<Vec<_>>() {
-            self.keeping.ending.remove(&question);
-            self.out.push_back(Action::Answer(question, Ok(Reply::Done)));
-        }
-    }
-
-    /// Whether some of these transactions are still in the store: who ended them is answered when
-    /// they are not, and so cannot come back.
-    pub(super) fn waits_to_leave(
-        &mut self,
-        question: QuestionNumber,
-        ids: &[TransactionId],
-    ) -> bool {
-        let waits = ids.iter().any(|id| self.keeping.leaving.contains_key(id));
-        if waits {
-            self.keeping.ending.insert(question, ids.to_vec());
-        }
-        waits
-    }
-
     /// Writes to the store what it did not take, or what it is to take now.
     pub(super) fn ask_again(&mut self, ticket: Ticket) {
         let (id, is_all) = match ticket {
@@ -353,17 +287,10 @@ impl State {
             Ticket::Release(id) => (id, false),
             Ticket::Retake(id) => return self.retake(id),
             Ticket::Scan => return self.scan_again(),
+            Ticket::Left(id) => return self.look_who_has(id),
             _ => return self.look_again(),
         };
-        let Some(owner) = self.keeping.leaving.get(&id).copied() else { return };
-        let keys = Keys(id);
-        let mut changes = vec![Change::Delete { key: keys.owner() }];
-        if is_all {
-            changes.push(Change::Delete { key: keys.head() });
-            changes.push(Change::DeleteAll { prefix: keys.all() });
-        }
-        let conditions = vec![Condition::Is(keys.owner(), owner)];
-        self.out.push_back(Action::Write(ticket, conditions, changes));
+        self.leave_store(ticket, id, is_all);
     }
 
     /// People should know this.
@@ -425,7 +352,7 @@ fn not_written(error: &Error) -> Error {
         .retryable()
 }
 
-fn elsewhere() -> Error {
+pub(super) fn elsewhere() -> Error {
     let message = "another node runs the transaction of this id";
     Error::new(ErrorKind::Unavailable, "run a transaction", message)
         .fix("ask that node: `farcall transactions` there lists it")

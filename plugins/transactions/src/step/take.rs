@@ -79,7 +79,8 @@ impl State {
         let Some(loading) = self.keeping.loading.take() else { return };
         self.keeping.found.push_back(loading.id);
         if let Some(owner) = loading.owner {
-            self.keeping.leaving.insert(loading.id, owner);
+            let is_ours = Condition::Is(Keys(loading.id).owner(), owner);
+            self.keeping.leaving.insert(loading.id, is_ours);
             self.ask_again(Ticket::Release(loading.id));
         }
         self.take_next();
@@ -89,6 +90,9 @@ impl State {
     pub fn handle_read(&mut self, now: Instant, ticket: Ticket, outcome: Result<Vec<Written>>) {
         if let Ticket::Whose(question) = ticket {
             return self.told_whose(question, outcome);
+        }
+        if let Ticket::Left(id) = ticket {
+            return self.told_who_has(now, id, outcome);
         }
         let page = match outcome {
             Ok(page) => page,
@@ -317,7 +321,7 @@ impl State {
     }
 }
 
-fn is_at(id: &TransactionId, node: &str) -> Error {
+pub(super) fn is_at(id: &TransactionId, node: &str) -> Error {
     let message = format!("the transaction is not here: node \"{node}\" has it");
     Error::new(ErrorKind::NotFound, "find a transaction", message)
         .with("transaction", id)
