@@ -241,7 +241,10 @@ impl State {
         number: TransactionNumber,
     ) -> Option<(&mut Entry, &mut VecDeque<Action>)> {
         let out = match self.keeping.journals.get_mut(&number) {
-            Some(journal) => &mut journal.pending,
+            Some(journal) => {
+                self.keeping.dirty.insert(number);
+                &mut journal.pending
+            }
             None => &mut self.out,
         };
         Some((self.entries.get_mut(&number)?, out))

@@ -134,6 +134,20 @@ fn who_ends_one_whose_lease_has_ended_is_told_what_is_true() {
     }
 }
 
+/// What is asked of a server that comes while nothing else happens is asked all the same.
+#[test]
+fn a_server_that_comes_late_is_asked_at_once() {
+    let mut world = World::new();
+    let mut one = node(&mut world, "one");
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    let line = one.another_server();
+    let features = [farcall_wire::DATA.to_owned()];
+    one.state.handle_connected(world.now, line, &features, Some([3; 16]));
+    one.work(&mut world);
+    assert_eq!(one.asked_of(line.1), ["small/nothing"]);
+}
+
 /// The server of the node is a new one: what may run twice is opened again, what ended has ended.
 #[test]
 fn another_process_goes_on() {

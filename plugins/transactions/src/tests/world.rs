@@ -18,7 +18,8 @@ use farcall_wire::{
 use crate::options::Settings;
 use crate::state::kept::{Keys, records};
 use crate::state::{
-    Action, HERE, QuestionNumber, SecretKeys, State, Store, Tag, Ticket, TransactionNumber,
+    Action, HERE, LineNumber, QuestionNumber, SecretKeys, Server, State, Store, Tag, Ticket,
+    TransactionNumber, Way,
 };
 
 pub const ID: TransactionId = TransactionId([9; 16]);
@@ -128,6 +129,7 @@ pub struct Node {
     answers: Vec<std::result::Result<Reply, (ErrorKind, String)>>,
     number: Option<TransactionNumber>,
     asked: u64,
+    interfaces: Vec<(ServerNumber, String)>,
     run: [u8; 16],
 }
 
@@ -154,6 +156,7 @@ pub fn node(world: &mut World, name: &str) -> Node {
         answers: Vec::new(),
         number: None,
         asked: 0,
+        interfaces: Vec::new(),
         run,
     };
     node.work(world);
@@ -200,6 +203,22 @@ impl Node {
         self.state.handle_left(Instant(1_000_000_000_000), ConnectionId(1), None);
     }
 
+    /// One more server is known.
+    pub fn another_server(&mut self) -> LineNumber {
+        let number = self.number();
+        let running = self.state.entry_mut(number).and_then(|entry| entry.running_mut()).unwrap();
+        let way = Way::Socket(vec!["unix:/b".to_owned()]);
+        let mut server = Server::new("unix:/b".to_owned(), way, 1);
+        server.offers.insert(0, 0.0);
+        (number, running.servers.add(server).unwrap())
+    }
+
+    /// Routines whose interfaces a server was asked for.
+    pub fn asked_of(&self, server: ServerNumber) -> Vec<String> {
+        let asked = self.interfaces.iter().filter(|(of, _)| *of == server);
+        asked.map(|(_, name)| name.clone()).collect()
+    }
+
     /// A call returns.
     pub fn returns(&mut self, world: &mut World, call: CallNumber) {
         let tag = self.tags[&call];
@@ -244,6 +263,9 @@ impl Node {
                 self.connected(now, number);
             }
             Action::Ask(line, tag, request) => {
+                if let Request::Interface(name) = &request {
+                    self.interfaces.push((line.1, name.clone()));
+                }
                 let reply = answer(&request);
                 self.state.handle_reply(now, line, tag, reply);
             }
