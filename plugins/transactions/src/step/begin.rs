@@ -202,6 +202,9 @@ impl State {
     /// A server answered.
     pub fn handle_reply(&mut self, now: Instant, line: LineNumber, tag: Tag, reply: Reply) {
         let (number, server) = line;
+        if let (Tag::There(index), Reply::Data(there)) = (tag, &reply) {
+            return self.there(now, number, index, there);
+        }
         if server != HERE {
             return self.other_answered(now, line, tag, reply);
         }

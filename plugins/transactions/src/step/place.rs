@@ -277,9 +277,6 @@ impl State {
         reply: Reply,
     ) {
         let (number, server) = line;
-        if let (Tag::There(index), Reply::Data(there)) = (tag, &reply) {
-            return self.there(now, number, index, there);
-        }
         let Tag::Interface(routine) = tag else { return };
         let Some(entry) = self.entry_mut(number) else { return };
         let (message, servers) = match &mut entry.phase {
