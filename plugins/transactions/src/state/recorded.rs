@@ -6,8 +6,8 @@ use farcall_base::DataId;
 use farcall_graph::{CallNumber, DataNumber, ServerNumber};
 use farcall_wire::InlineBytes;
 
-use super::Running;
 use super::kept::{NumberRow, PlaceRow, Record};
+use super::{HERE, Running};
 
 /// What is written beside the rows of the graph.
 #[derive(Default)]
@@ -94,6 +94,15 @@ impl Running {
             self.set_number(DataNumber(data), bytes.as_slice().into());
         }
         self.recorded.moves = self.recorded.moves.max(record.moves);
+    }
+
+    /// Inputs are put at the server of this node under their own ids, whatever they had there before.
+    pub fn name_inputs(&mut self) {
+        for data in (0..self.plan.message().inputs.len() as u32).map(DataNumber) {
+            if let Some(id) = self.plan.input_name(data) {
+                self.set_place(data, HERE, id);
+            }
+        }
     }
 
     /// What is known of calls that ended before it was taken up.

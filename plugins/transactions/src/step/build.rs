@@ -210,6 +210,7 @@ impl State {
         for record in records {
             running.take_back(record, &renumber);
         }
+        running.name_inputs();
         running.count_ended();
         // From here on nothing is done before all this is written.
         self.keeping.journals.insert(number, Journal::new(id, owner, head, epoch));
