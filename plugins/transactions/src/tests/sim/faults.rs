@@ -75,10 +75,10 @@ const KINDS: [Kind; 8] = [
     Kind::All,
 ];
 /// How many of these are tried.
-const TRIED: u64 = 2;
+const TRIED: u64 = 8;
 /// Nodes, and servers beside these.
-const NODES: u64 = 1;
-const SERVERS: u64 = 1;
+const NODES: u64 = 3;
+const SERVERS: u64 = 4;
 
 /// Draws the plan of a seed.
 pub fn plan(seed: u64) -> Plan {

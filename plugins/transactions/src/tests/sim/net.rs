@@ -136,8 +136,7 @@ impl Net {
 
     /// The next event that comes before this time.
     pub fn next(&mut self, until: u64) -> Option<Event> {
-        let ((at, _), _) = self.agenda.first_key_value()?;
-        if *at > until {
+        if self.agenda.first_key_value().is_none_or(|((at, _), _)| *at > until) {
             self.now = until;
             return None;
         }

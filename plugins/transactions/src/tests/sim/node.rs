@@ -1,5 +1,6 @@
 //! A node: the plugin's state with a driver as the real one, over simulated connections.
 
+mod left;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,6 +18,7 @@ use crate::options::Settings;
 use crate::state::{
     Action, HERE, LineNumber, SecretKeys, State, Store, Tag, TakenInput, TransactionNumber,
 };
+use left::left_of;
 use moves::{MoveNumber, Moves};
 
 /// Turns after which a node that still has something to do never ends.
@@ -425,28 +427,4 @@ fn text_of(action: &Action) -> String {
         ),
         other => format!("{other:?}"),
     }
-}
-
-/// What a state still has to do.
-fn left_of(state: &State) -> Vec<String> {
-    let keeping = &state.keeping;
-    let entries = state.entries().map(|(_, entry)| {
-        let open = entry.running().map(|running| running.transaction.open_runs());
-        let left = entry.running().map(|running| running.transaction.left());
-        format!("a transaction: {left:?} calls left, {open:?} open")
-    });
-    let counts = [
-        ("journals", keeping.journals.len()),
-        ("dirty", keeping.dirty.len()),
-        ("leaving", keeping.leaving.len()),
-        ("ending", keeping.ending.len()),
-        ("found", keeping.found.len()),
-        ("resting", keeping.resting.len()),
-        ("asking", keeping.asking.len()),
-        ("loading", usize::from(keeping.loading.is_some())),
-        ("scanned", usize::from(keeping.scanned.is_some())),
-        ("retries", keeping.retries.len()),
-    ];
-    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    entries.chain(counts.map(|(name, count)| format!("{count} {name}"))).collect()
 }
