@@ -401,6 +401,8 @@ impl Driver {
         stream: Result<Box<dyn ByteStream>>,
     ) {
         match stream {
+            // Nobody would ever leave it.
+            Ok(_) if !self.state.awaits(number) => {}
             Ok(stream) => {
                 let returns = self.state.returns(number);
                 let line = Line::speaking_for(stream, &[DATA, PULLS], principal, returns);

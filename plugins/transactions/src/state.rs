@@ -210,6 +210,13 @@ impl State {
         Some(Return { name: Ids(entry.id).name(), keep, again })
     }
 
+    /// Whether a transaction still waits to reach a server: it may have ended since that was dialled.
+    pub fn awaits(&self, (number, server): LineNumber) -> bool {
+        let entry = self.entries.get(&number);
+        let known = entry.and_then(|entry| entry.servers().get(server));
+        known.is_some_and(|known| matches!(known.standing, Standing::Coming(_)))
+    }
+
     /// How long after the end of this process others may take up its transactions.
     pub fn owner_lease_ms(&self) -> u64 {
         self.settings.owner_lease_ms

@@ -101,6 +101,7 @@ impl Node {
     /// Another server was reached, or not.
     pub fn dialled(&mut self, net: &mut Net, number: LineNumber, outcome: Result<Life, Error>) {
         match outcome {
+            Ok(_) if !self.state.awaits(number) => {}
             Ok(server) => self.greet(net, number, server),
             Err(error) => self.state.handle_lost(net.now(), number, &error),
         }
