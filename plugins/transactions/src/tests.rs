@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use farcall_base::ErrorKind;
 use farcall_graph::{CallNumber, ServerNumber};
-use farcall_services::store::{Change, Condition};
+use farcall_services::store::{Change, Changed, Condition};
 use farcall_wire::{Reply, TransactionReply, TransactionRequest};
 
 use crate::state::kept::{HEADS, Keys};
@@ -146,6 +146,25 @@ fn a_server_that_comes_late_is_asked_at_once() {
     one.state.handle_connected(world.now, line, &features, Some([3; 16]));
     one.work(&mut world);
     assert_eq!(one.asked_of(line.1), ["small/nothing"]);
+}
+
+/// One that has nothing to write hears that its word is gone.
+#[test]
+fn an_owner_notices_that_its_lease_has_ended_while_nothing_happens() {
+    let mut world = World::new();
+    let mut one = node(&mut world, "one");
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    let owner = Keys(ID).owner();
+    one.state.handle_changed(Changed::Gone(owner.clone()));
+    one.work(&mut world);
+    assert!(one.state.has(&ID), "it is told late of what it has written again since");
+    world.store.end(one.lease.unwrap());
+    let mut two = node(&mut world, "two");
+    two.work(&mut world);
+    one.state.handle_changed(Changed::Gone(owner));
+    one.work(&mut world);
+    assert!(one.dropped && !one.left && !one.state.has(&ID) && two.state.has(&ID));
 }
 
 /// The server of the node is a new one: what may run twice is opened again, what ended has ended.

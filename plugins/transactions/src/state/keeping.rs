@@ -37,6 +37,8 @@ pub enum Ticket {
     Record(TransactionNumber),
     /// That nothing is left of it.
     Erase(TransactionId),
+    /// Whether this process still runs one.
+    Own(TransactionId),
     /// Who runs one that is to go from it, and that this process does not run any more.
     Left(TransactionId),
     /// That another process may take it up.

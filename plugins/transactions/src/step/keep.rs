@@ -252,7 +252,7 @@ impl State {
     }
 
     /// Another process runs a transaction: nothing more is done here, and nothing is cancelled.
-    fn lose(&mut self, number: TransactionNumber) {
+    pub(super) fn lose(&mut self, number: TransactionNumber) {
         let Some(entry) = self.entry(number) else { return };
         let warning = format!(
             "another node has taken transaction {} up, since this one could not say in time that it \
@@ -288,6 +288,7 @@ impl State {
             Ticket::Retake(id) => return self.retake(id),
             Ticket::Scan => return self.scan_again(),
             Ticket::Left(id) => return self.look_who_has(id),
+            Ticket::Own(id) => return self.look_whether_own(id),
             _ => return self.look_again(),
         };
         self.leave_store(ticket, id, is_all);

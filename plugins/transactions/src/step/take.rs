@@ -42,11 +42,18 @@ impl State {
         match change {
             Changed::Gone(key) => {
                 if let Some(id) = named_by(&key) {
+                    self.look_whether_own(id);
                     self.find(id);
                 }
                 self.take_next();
             }
-            Changed::Lost => self.scan(None),
+            Changed::Lost => {
+                let own = self.keeping.journals.values().map(|journal| journal.keys.0);
+                for id in own.collect::<Vec<_>>() {
+                    self.look_whether_own(id);
+                }
+                self.scan(None);
+            }
             Changed::Put(_) => {}
         }
     }
@@ -66,6 +73,32 @@ impl State {
         self.keeping.resting.remove(&id);
         self.find(id);
         self.take_next();
+    }
+
+    /// The lease of this process may have ended: then another one takes up what runs here, which may
+    /// have nothing to write for a long time.
+    pub(super) fn look_whether_own(&mut self, id: TransactionId) {
+        if self.has(&id) {
+            self.out.push_back(Action::Read(Ticket::Own(id), Keys(id).owner(), None, 1));
+        }
+    }
+
+    /// Whether this process still runs a transaction, as the store has it.
+    fn told_whether_own(&mut self, now: Instant, id: TransactionId, outcome: Result<Vec<Written>>) {
+        let found = match outcome {
+            Ok(page) => page.into_iter().next(),
+            Err(_) => return self.keeping.again(now, Ticket::Own(id)),
+        };
+        let mut own = self.keeping.journals.iter().filter(|(_, journal)| journal.keys.0 == id);
+        let Some((number, owner)) = own.next().map(|(number, journal)| (*number, journal.owner))
+        else {
+            return;
+        };
+        if found.is_none_or(|found| found.version != owner) {
+            self.lose(number);
+            self.find(id);
+            self.take_next();
+        }
     }
 
     fn find(&mut self, id: TransactionId) {
@@ -90,6 +123,9 @@ impl State {
     pub fn handle_read(&mut self, now: Instant, ticket: Ticket, outcome: Result<Vec<Written>>) {
         if let Ticket::Whose(question) = ticket {
             return self.told_whose(question, outcome);
+        }
+        if let Ticket::Own(id) = ticket {
+            return self.told_whether_own(now, id, outcome);
         }
         if let Ticket::Left(id) = ticket {
             return self.told_who_has(now, id, outcome);
