@@ -1,11 +1,13 @@
 """Published functions that call others through their own server."""
 
 import pathlib
+import time
 
 import numpy as np
 import pytest
 
 TEXT = """
+import time
 from typing import Annotated
 
 import farcall
@@ -43,7 +45,40 @@ def fail(n: int) -> int:
 
 def broken(n: int) -> int:
     raise ValueError(f"no {n}")
+
+
+def chain(n: int) -> int:
+    with farcall.running_server() as server:
+        with server.transaction() as t:
+            for _ in range(3):
+                n = t.mine.twice(n).result
+        return int(n)
+
+
+def leave(n: int) -> int:
+    server = farcall.running_server()
+    with server.transaction() as t:
+        t.mine.nap(n)
+    return n
+
+
+def nap(n: int) -> int:
+    time.sleep(n)
+    return n
 """
+# Of each module, one executable works at a time.
+ONE = """[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+options = { executables_max = 1 }
+"""
+
+
+def eventually(is_true):
+    end = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +101,21 @@ def test_a_server_is_good_for_one_call(mine):
     assert said == "6" or "ConnectionLost" in said and "again in every call" in said
     said = [mine.keep(3).result for _ in range(10)]
     assert any("ConnectionLost" in one for one in said), said
+
+
+def test_a_function_runs_transactions(farcall, tmp_path):
+    file, manifest = tmp_path / "mine.py", tmp_path / "farcall.toml"
+    file.write_text(TEXT)
+    manifest.write_text(ONE)
+    with farcall.connect(
+        files=[file], arguments=["--manifest", str(manifest)], timeout=60
+    ) as server:
+        # Each lends its place to the calls of its transaction, as it does to calls one by one.
+        calls = [server.mine.chain.submit(n, timeout=30) for n in range(8)]
+        assert [call.result().result for call in calls] == [8 * n for n in range(8)]
+        # The transaction ends with the call that began it.
+        assert server.mine.leave(30).result == 30
+        eventually(lambda: server.transactions() == [])
 
 
 def test_what_fails_inside_is_told(farcall, mine):

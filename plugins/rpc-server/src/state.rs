@@ -44,7 +44,7 @@ pub use calls::{
 pub(crate) use executables::FREE_BYTES;
 pub use executables::{Executable, Executables, InLine, Phase};
 pub use front::{
-    Asked, Caller, EarlyFetch, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind,
+    Asked, Beginner, Caller, EarlyFetch, Front, Large, LargeQuestions, Newcomer, Peer, PeerKind,
     PrincipalNumber, Speaks,
 };
 pub use kept::{

@@ -105,12 +105,15 @@ impl Driver {
 
     /// The plugin is at the other end of a stream: one that came too late is closed.
     fn adopt_transactor(&mut self, stream: Box<dyn ByteStream>, asked: (ConnectionId, ChannelId)) {
-        let Some(newcomer) = self.server.transactor(asked) else { return };
+        let Some(nest) = self.server.transactor(asked) else { return };
         let Some(connection) = self.add(stream) else { return };
-        let principal = newcomer.caller.rights.principal().to_owned();
-        self.tell_of(connection, "opened", &principal, Some(&newcomer.caller.address));
+        let principal = nest.newcomer.caller.rights.principal().to_owned();
+        self.tell_of(connection, "opened", &principal, Some(&nest.newcomer.caller.address));
         self.world.set_principal(connection, principal);
-        self.server.transactor_connected(connection, newcomer, self.world.now());
+        match nest.inside {
+            Some(_) => self.server.nested(connection, nest, self.world.now()),
+            None => self.server.transactor_connected(connection, nest.newcomer, self.world.now()),
+        }
         self.wires.look_again(connection);
     }
 

@@ -20,7 +20,7 @@ use crate::access::Entry;
 use asking::Asking;
 pub use large::{Large, LargeQuestions};
 pub use peer::{Caller, Newcomer, Peer, PeerKind, Speaks};
-pub use transacting::{EarlyFetch, Transacting};
+pub use transacting::{Beginner, EarlyFetch, Transacting};
 use under_way::UnderWay;
 pub use under_way::{Asked, PrincipalNumber};
 

@@ -12,14 +12,24 @@ use farcall_services::transactions::key_of_user;
 use farcall_wire::TicketKey;
 
 use super::Caller;
+use crate::state::CallKey;
 
 #[derive(Default)]
 struct Client {
     /// Questions that begin a transaction and have no answer, and who asked.
-    beginning: BTreeMap<ChannelId, Arc<Caller>>,
+    beginning: BTreeMap<ChannelId, Beginner>,
     early: Vec<EarlyFetch>,
     /// Questions that hold up others.
     counted: BTreeSet<ChannelId>,
+}
+
+/// Who begins a transaction.
+#[derive(Clone)]
+pub struct Beginner {
+    /// With these rights.
+    pub caller: Arc<Caller>,
+    /// Inside this call, if a routine does.
+    pub inside: Option<CallKey>,
 }
 
 /// A result is wanted of a transaction that may run in a moment.
@@ -72,13 +82,13 @@ impl Transacting {
         &mut self,
         connection: ConnectionId,
         channel: ChannelId,
-        caller: Arc<Caller>,
+        beginner: Beginner,
     ) {
-        self.clients.entry(connection).or_default().beginning.insert(channel, caller);
+        self.clients.entry(connection).or_default().beginning.insert(channel, beginner);
     }
 
     /// Who begins a transaction by this question, as long as that has no answer.
-    pub(crate) fn beginner(&self, asked: (ConnectionId, ChannelId)) -> Option<Arc<Caller>> {
+    pub(crate) fn beginner(&self, asked: (ConnectionId, ChannelId)) -> Option<Beginner> {
         self.clients.get(&asked.0)?.beginning.get(&asked.1).cloned()
     }
 

@@ -6,7 +6,9 @@ use farcall_services::transactions::{Asker, Message, User};
 use farcall_wire::{Reply, TicketKey, TransactionRequest};
 
 use crate::access;
-use crate::state::{Action, Caller, ClientKey, EarlyFetch, Newcomer, Resuming, Speaks};
+use crate::state::{
+    Action, Beginner, Caller, ClientKey, EarlyFetch, Nest, Newcomer, Resuming, Speaks,
+};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -25,6 +27,7 @@ impl Server {
     ) {
         let Some(peer) = self.state.front.peer(connection) else { return };
         let caller = peer.caller.clone();
+        let inside = peer.inside;
         let user = access::named(caller.rights.principal(), None).map(|principal| User {
             principal: principal.name,
             address: caller.address.clone(),
@@ -39,11 +42,14 @@ impl Server {
             client: peer.resuming.client.clone(),
         };
         match &request {
-            TransactionRequest::Begin(_) => {
+            TransactionRequest::Begin(begin) => {
                 if let Err(error) = self.check_not_draining() {
                     return self.reply(connection, channel, &Reply::Failed((&error).into()));
                 }
-                self.state.front.transacting.begin(connection, channel, caller);
+                // What is kept goes on when the call that a routine began it in has ended.
+                let inside = inside.filter(|_| begin.keep_us.is_none());
+                let beginner = Beginner { caller, inside };
+                self.state.front.transacting.begin(connection, channel, beginner);
             }
             _ => self.state.front.transacting.know(connection),
         }
@@ -75,11 +81,13 @@ impl Server {
     }
 
     /// The plugin connected, for the client that asked it this: what the client may, it may. It is
-    /// gone if that has an answer.
-    pub fn transactor(&mut self, asked: (ConnectionId, ChannelId)) -> Option<Newcomer> {
-        let caller = self.state.front.transacting.beginner(asked)?;
+    /// gone if that has an answer. The calls of a transaction that a routine began are inside the
+    /// call of the routine, as those that it makes one by one.
+    pub fn transactor(&mut self, asked: (ConnectionId, ChannelId)) -> Option<Nest> {
+        let Beginner { caller, inside } = self.state.front.transacting.beginner(asked)?;
         let caller = Caller { speaks: Speaks::Within, ..(*caller).clone() };
-        Some(Newcomer { caller, shares_memory: false, token: None, refusal: None })
+        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
+        Some(Nest { newcomer, inside })
     }
 
     /// That connection is there.
