@@ -166,6 +166,14 @@ pub unsafe fn connect_inside(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_close(client: *const ClientObject) {
+    // SAFETY: farcall.h: NULL or a client.
+    if let Some(client) = unsafe { client.as_ref() } {
+        client.client.close();
+    }
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_disconnect(client: *mut ClientObject) {
     // SAFETY: farcall.h: NULL or a client that the caller gives up.
     unsafe { free(client) }

@@ -288,3 +288,23 @@ def test_a_forked_child_uses_the_id(server):
             os._exit(failed)
     assert os.waitpid(child, 0)[1] == 0
     assert np.asarray(d).tolist() == [0, 1, 2]
+
+
+def test_closing_ends_what_the_program_still_has(farcall, server):
+    own = farcall.connect(server.address)
+    data, leased = own.put(np.ones(10)), own.put(np.ones(10), lease=0.5)
+    left = own.put(np.ones(10), lease=600).leave()
+    with own.transaction() as t:
+        made = t.dgesv(np.eye(3), np.ones((3, 1)))
+    t.wait()
+    ids, transaction = [data.id, leased.id], t.id
+    own.close()
+    found = [one.id for one in server.transactions()]
+    assert transaction not in found
+    eventually(lambda: not {one.id for one in server.data()} & set(ids))
+    assert left in {one.id for one in server.data()}
+    server.data(left).delete()
+    for use in (data.fetch, lambda: made.b.fetch()):
+        with pytest.raises(farcall.ConnectionLost):
+            use()
+    own.close()

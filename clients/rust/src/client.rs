@@ -64,6 +64,14 @@ impl Client {
         connected.map_err(|error| found.explain(error, address))
     }
 
+    /// Ends the connection for all who share it, and those that it has to other servers: calls under
+    /// way end with `ConnectionLost`, data and transactions as if all that names them were dropped.
+    /// Nothing can be done with it afterwards. Without this, it ends with the last of its clients,
+    /// routines, calls, data and transactions.
+    pub fn close(&self) {
+        self.view().close();
+    }
+
     /// Connects within `timeout`, which is the client's for looking routines up, too. `secret` is
     /// the file that shows who we are: over TCP the server's token, by default
     /// `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by default

@@ -52,6 +52,7 @@ pub use callbacks::CallbackTimes;
 pub use calls::Told;
 pub use conditions::{Conditions, PlacedAs, Special, Stays};
 use dropped::DroppedData;
+pub use ending::closed_here;
 use ending::{closed, forked};
 use events::{Events, Registration};
 pub use events::{raise, signal, silence};

@@ -69,6 +69,8 @@ pub struct View {
     /// Where objects are that are not at home, by the first bytes of their ids.
     objects: Mutex<FxHashMap<[u8; 12], Arc<Server>>>,
     bell: Bell,
+    /// Whether the program has closed the connection.
+    is_closed: AtomicBool,
     /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
 }
@@ -105,6 +107,7 @@ impl View {
             moving: Mutex::default(),
             objects: Mutex::default(),
             bell: Bell::default(),
+            is_closed: AtomicBool::new(false),
             known_others: Mutex::default(),
         })
     }
@@ -172,11 +175,29 @@ impl View {
         sessions.retain(|(_, session)| session.strong_count() > 0);
         sessions.push((first / NUMBERS, Arc::downgrade(session)));
         drop(sessions);
+        if self.is_closed() {
+            session.close();
+        }
         self.is_plural.store(true, Ordering::Relaxed);
         self.home_session.wake();
         if self.bell.is_watched() {
             self.watch(session);
         }
+    }
+
+    /// Closes all connections, and makes none again.
+    pub fn close(&self) {
+        if let Some(roll) = self.roll() {
+            roll.finish(&self.home_session);
+        }
+        self.outcomes.flush(&self.home_session);
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.all_sessions().iter().for_each(|session| session.close());
+    }
+
+    /// Whether the program has closed it.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     /// All connections there are.

@@ -52,6 +52,7 @@ const struct farcall_server_options *here; } farcall_connect_options;
 int farcall_connect_with( const farcall_connect_options *options, farcall_client **client,
 farcall_error **error);
 int farcall_running_server(farcall_client **client, farcall_error **error);
+void farcall_close(const farcall_client *client);
 void farcall_disconnect(farcall_client *client);
 const char *farcall_address(const farcall_client *client);
 typedef struct farcall_server_options { size_t size; const char *program; const char *const *files;

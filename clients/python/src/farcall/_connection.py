@@ -161,8 +161,8 @@ class Handles:
         try:
             self.waiter.stop()
         finally:
-            # Disconnects, unless somebody uses the client at this moment and does so when the call
-            # is over.
+            # Also for what the program still has: data, transactions, and calls of other threads.
+            lib.farcall_close(client[0])
             del client
             if self._server is not None:
                 ffi.release(self._server)

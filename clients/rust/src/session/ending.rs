@@ -9,6 +9,27 @@ impl Session {
     pub fn ends_with(&self, closed: fn() -> Error) {
         self.lock().closed = closed;
     }
+
+    /// The program needs the connection no more: it is left in order, and all that waits for it ends.
+    /// In a process that was forked from the owner's, nothing: it is the owner's.
+    pub fn close(&self) {
+        if self.is_foreign() {
+            return;
+        }
+        let mut core = self.lock();
+        if core.is_up() {
+            self.advance(&mut core);
+            core.caller.leave();
+            core.pump();
+        }
+        core.die(closed_here());
+        self.tell(&mut core);
+    }
+}
+
+/// What a program hears that goes on with a connection which it has closed.
+pub fn closed_here() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "call", "this connection was closed").fix("connect again")
 }
 
 /// What a process hears that uses the connection of the one it was forked from.

@@ -12,7 +12,7 @@ use super::{Dialing, View, lock, own_host, relay};
 use crate::address::Address;
 use crate::dial::{self, ConnectOptions, Reached};
 use crate::listed::Way;
-use crate::session::Session;
+use crate::session::{Session, closed_here};
 
 /// Time for which a server that could not be reached is not dialed again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -210,6 +210,9 @@ impl Server {
         view: &Arc<View>,
         until: Option<Instant>,
     ) -> Result<Option<Arc<Session>>> {
+        if view.is_closed() {
+            return Err(closed_here());
+        }
         self.dial(view);
         let mut place = lock(&self.place);
         loop {
