@@ -196,9 +196,10 @@ impl Running {
         out: &mut VecDeque<Action>,
     ) {
         // Where that cannot be told from a call that has run, it must be one that may run twice.
-        let was_renamed =
-            self.was_renamed(call, attempt) && self.transaction.graph().call(call).may_run_again;
         let times = result.times;
+        let may_run_again = self.transaction.graph().call(call).may_run_again;
+        let was_renamed =
+            self.was_renamed(call, attempt) && (may_run_again || times.started_ns == 0);
         let ran = Duration::from_nanos(times.finished_ns.saturating_sub(times.started_ns));
         let has_begun = times.started_ns > 0;
         if has_begun {
