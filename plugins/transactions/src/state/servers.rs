@@ -227,6 +227,13 @@ impl Servers {
         (0..).map(ServerNumber).zip(&self.all)
     }
 
+    /// Whether a server has a newer number.
+    pub fn is_reached_again(&self, number: ServerNumber) -> bool {
+        let Some(known) = self.get(number) else { return false };
+        let mut newer = self.all().skip(number.0 as usize + 1);
+        newer.any(|(_, other)| other.name == known.name)
+    }
+
     /// Adds one; `None` where there are as many as there may be.
     pub fn add(&mut self, server: Server) -> Option<ServerNumber> {
         if self.all.len() > OTHERS_MAX {
@@ -369,6 +376,20 @@ mod tests {
         assert_eq!((key(0, 1), key(1, 0)), (TicketKey([2; 32]), TicketKey([1; 32])));
         assert_eq!(servers.key_at(HERE), None);
         assert_eq!(servers.key_at(ServerNumber(1)), Some(TicketKey([1; 32])));
+    }
+
+    /// One that was lost and reached again is dialled once by who takes the transaction up.
+    #[test]
+    fn a_server_with_two_numbers_counts_under_the_newer_one() {
+        let mut servers = servers();
+        let error = Error::new(farcall_base::ErrorKind::ConnectionLost, "test", "it is lost");
+        servers.lost(Instant(1), ServerNumber(1), &error);
+        let again = servers.take_again(Instant(10_000_000_000));
+        assert_eq!(again.len(), 1);
+        let kept = servers.kept();
+        let taken_up = Servers::taken_up(1, 0, kept);
+        let old = |number| taken_up.is_reached_again(ServerNumber(number));
+        assert_eq!([1, 2, 3, 4].map(old), [true, false, false, false]);
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl State {
 fn same_run(servers: &Servers, before: usize) -> Option<ServerNumber> {
     let run = servers.get(HERE).and_then(|here| here.run)?;
     let known = |number: usize| servers.get(ServerNumber(number as u32)).and_then(|one| one.run);
-    let found = (1..=before).find(|number| known(*number) == Some(run))?;
+    let found = (1..=before).rev().find(|number| known(*number) == Some(run))?;
     // The one that was the first is the last now.
     Some(if found == before { HERE } else { ServerNumber(found as u32) })
 }

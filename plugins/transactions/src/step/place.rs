@@ -205,9 +205,12 @@ impl Servers {
         let here = self.get(HERE).map(|here| (here.name.clone(), here.addresses.clone()));
         let (name, addresses) = here.unwrap_or_default();
         for server in (1..self.count() as u32).map(ServerNumber) {
-            // This node's own one from before it was restarted.
+            // This node's own one from before it was restarted, or one that was reached again since,
+            // under another number: a second connection would end the first.
+            let is_old = self.is_reached_again(server);
             if let Some(known) = self.get_mut(server)
-                && (known.way == Way::Socket(Vec::new())
+                && (is_old
+                    || known.way == Way::Socket(Vec::new())
                     || (known.name == name && known.addresses == addresses))
             {
                 known.standing = Standing::Gone;
