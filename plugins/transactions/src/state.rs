@@ -30,7 +30,7 @@ use farcall_wire::{Open, RelayTicket, Reply, Request, TicketKey};
 pub use entry::{Beginning, Entry, Owner, Phase};
 pub use ids::Ids;
 pub use journal::Journal;
-pub use keeping::{AskedFor, Keeping, Loading, Store, Taken, TakenInput, Ticket, Writing};
+pub use keeping::{AskedFor, Damaged, Keeping, Loading, Store, Taken, TakenInput, Ticket, Writing};
 pub use recorded::{Check, Recorded};
 pub use running::{Delayed, Learned, Running, Wanted, kind_of};
 pub use servers::{HERE, Server, Servers, Standing, Way};

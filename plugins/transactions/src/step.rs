@@ -3,6 +3,7 @@
 mod ask;
 mod begin;
 mod build;
+mod damaged;
 mod keep;
 mod leave;
 mod moves;
@@ -46,6 +47,7 @@ impl State {
             TransactionRequest::Timeline(id, first) => self.timeline(&id, first, &principal),
             TransactionRequest::Results(id, first) => self.results(&id, first, &principal),
             TransactionRequest::End(ids) => {
+                self.end_damaged(&ids, &principal);
                 let mine = ids.iter().filter_map(|id| self.of(id, &principal));
                 for number in mine.collect::<Vec<_>>() {
                     self.end(number, &ended());

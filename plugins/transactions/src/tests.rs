@@ -284,4 +284,16 @@ fn a_damaged_transaction_is_reported_and_stays() {
     assert!(!two.state.has(&ID));
     assert!(two.warned.iter().any(|text| text.contains("cannot be taken up")), "{:?}", two.warned);
     assert!(!world.keys().is_empty());
+    // Its user is told why, finds it in the list, and can end it.
+    two.ask(TransactionRequest::Await(ID));
+    two.ask(TransactionRequest::List(Vec::new()));
+    two.work(&mut world);
+    let answers = two.answers();
+    let [Err(_), Ok(Reply::Transaction(TransactionReply::List(list)))] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert!(list.len() == 1 && list[0].id == ID && list[0].failure.is_some(), "{list:?}");
+    two.ask(TransactionRequest::End(vec![ID]));
+    two.work(&mut world);
+    assert_eq!((two.answers(), world.keys()), (vec![Ok(Reply::Done)], vec![]));
 }

@@ -125,6 +125,14 @@ impl Entry {
         }
     }
 
+    /// What the store had of it, while it is taken up.
+    pub fn taken(&self) -> Option<&Taken> {
+        match &self.phase {
+            Phase::Beginning(beginning) => beginning.taken.as_deref(),
+            Phase::Running(_) => None,
+        }
+    }
+
     /// Whether it is taken up from the store, and does not run yet.
     pub fn is_taken_up(&self) -> bool {
         matches!(&self.phase, Phase::Beginning(beginning) if beginning.taken.is_some())

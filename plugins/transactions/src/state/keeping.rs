@@ -7,6 +7,8 @@ use std::time::Duration;
 use farcall_base::{DataId, Instant, TransactionId};
 use farcall_services::store::{Change, Condition, LeaseId, Version};
 
+use farcall_wire::Failure;
+
 use super::journal::Journal;
 use super::kept::{Head, Record};
 use super::{QuestionNumber, TransactionNumber};
@@ -119,6 +121,18 @@ pub struct AskedFor {
     pub has_no_owner: bool,
 }
 
+/// A transaction whose records cannot be believed.
+pub struct Damaged {
+    /// Whose it is.
+    pub principal: String,
+    /// When this process wrote that it runs it.
+    pub owner: Version,
+    /// When it began, in microseconds since 1970.
+    pub began_us: u64,
+    /// What is wrong.
+    pub failure: Failure,
+}
+
 /// A transaction that is being read.
 pub struct Loading {
     /// Which.
@@ -156,6 +170,8 @@ pub struct Keeping {
     pub found: VecDeque<TransactionId>,
     /// Those that this process could not go on with a moment ago.
     pub resting: BTreeSet<TransactionId>,
+    /// Those that this process has taken, and that cannot go on.
+    pub damaged: BTreeMap<TransactionId, Damaged>,
     /// One that is being taken up.
     pub loading: Option<Loading>,
     /// Where the look through all of them is.

@@ -34,7 +34,9 @@ impl State {
     pub(super) fn list(&self, now: Instant, ids: &[TransactionId], principal: &str) -> Reply {
         let all = self.entries().filter(|(_, entry)| entry.principal == principal);
         let named = all.filter(|(_, entry)| ids.is_empty() || ids.contains(&entry.id));
-        let told = named.take(TRANSACTIONS_SHOWN_MAX).map(|(_, entry)| status(now, entry));
+        let told = named.map(|(_, entry)| status(now, entry));
+        let damaged = self.list_damaged(now, ids, principal);
+        let told = told.chain(damaged).take(TRANSACTIONS_SHOWN_MAX);
         Reply::Transaction(TransactionReply::List(told.collect()))
     }
 

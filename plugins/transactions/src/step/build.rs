@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{Instant, Result};
+use farcall_base::{ErrorKind, Instant, Result};
 use farcall_graph::{DataNumber, Message, Plan, RoutineName, ServerNumber, Transaction};
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
@@ -167,8 +167,21 @@ impl State {
             beginning.plan = Some(plan);
             return self.reschedule(number);
         }
+        let known = self
+            .entry(number)
+            .and_then(Entry::taken)
+            .map(|taken| (taken.head.clone(), taken.owner));
         if let Err(error) = self.go_on(now, number, plan) {
-            self.release(now, number, &error);
+            let id = self.entry(number).map(|entry| entry.id);
+            match known.zip(id) {
+                Some(((head, owner), id)) if error.kind() == ErrorKind::Damaged => {
+                    self.warn(format!("transaction {id} cannot be taken up: {error}"));
+                    self.forget(number, &error);
+                    self.out.push_back(Action::Drop(number, None));
+                    self.is_damaged(id, (&head, owner), &error);
+                }
+                _ => self.release(now, number, &error),
+            }
         }
     }
 

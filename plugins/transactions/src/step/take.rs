@@ -231,6 +231,9 @@ impl State {
     pub(super) fn give_up(&mut self, error: &Error) {
         if let Some(loading) = self.keeping.loading.take() {
             self.warn(format!("transaction {} cannot be taken up: {error}", loading.id));
+            if let Loading { id, head: Some((head, _)), owner: Some(owner), .. } = loading {
+                self.is_damaged(id, (&head, owner), error);
+            }
         }
         self.take_next();
     }
@@ -287,8 +290,12 @@ impl State {
         }
         let Some(loading) = self.keeping.loading.take() else { return };
         let id = loading.id;
+        let known = loading.head.as_ref().map(|(head, _)| head.clone()).zip(loading.owner);
         if let Err(error) = self.build(now, loading) {
             self.warn(format!("transaction {id} cannot be taken up: {error}"));
+            if let Some((head, owner)) = known {
+                self.is_damaged(id, (&head, owner), &error);
+            }
         }
         self.take_next();
     }
@@ -308,6 +315,13 @@ impl State {
             TransactionRequest::End(ids) if ids.len() == 1 => ids[0],
             _ => return Some(request),
         };
+        if let Some(failure) = self.damage_of(&id, principal) {
+            if matches!(request, TransactionRequest::End(_)) {
+                return Some(request);
+            }
+            self.out.push_back(Action::Answer(question, Err(failure.into())));
+            return None;
+        }
         if self.of(&id, principal).is_some() || self.keeping.store.is_none() {
             return Some(request);
         }
