@@ -148,6 +148,32 @@ fn a_server_that_comes_late_is_asked_at_once() {
     assert_eq!(one.asked_of(line.1), ["small/nothing"]);
 }
 
+/// The store did what it was asked, and its answer was lost.
+#[test]
+fn a_write_without_answer_is_looked_at() {
+    // A Begin that was refused leaves nothing.
+    let mut world = World::new();
+    let mut one = node(&mut world, "one");
+    world.answers_lost = 1;
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    let answers = one.answers();
+    assert!(matches!(answers.as_slice(), [Err((ErrorKind::Unavailable, _))]), "{answers:?}");
+    assert!(world.keys().is_empty(), "{:?}", world.keys());
+    // What was taken is taken.
+    one.begin(&mut world, 1);
+    one.work(&mut world);
+    world.store.end(one.lease.unwrap());
+    world.answers_lost = 1;
+    let mut two = node(&mut world, "two");
+    two.work(&mut world);
+    assert!(!two.state.has(&ID));
+    world.now = world.now + Duration::from_secs(2);
+    two.state.tick(world.now);
+    two.work(&mut world);
+    assert!(two.state.has(&ID));
+}
+
 /// One that has nothing to write hears that its word is gone.
 #[test]
 fn an_owner_notices_that_its_lease_has_ended_while_nothing_happens() {

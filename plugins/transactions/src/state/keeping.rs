@@ -39,6 +39,8 @@ pub enum Ticket {
     Record(TransactionNumber),
     /// That nothing is left of it.
     Erase(TransactionId),
+    /// Whether this process has claimed one whose Begin it refused.
+    Claimed(TransactionId),
     /// Whether this process still runs one.
     Own(TransactionId),
     /// Who runs one that is to go from it, and that this process does not run any more.

@@ -109,6 +109,10 @@ impl State {
                     self.keeping.lease = None;
                     self.out.push_back(Action::Lease);
                 }
+                if let (Ticket::Claim(_, id), false) = (ticket, error.is_retryable()) {
+                    self.end(number, &not_written(&error));
+                    return self.look_whether_claimed(id);
+                }
                 return self.end(number, &not_written(&error));
             }
         };
@@ -288,6 +292,7 @@ impl State {
             Ticket::Retake(id) => return self.retake(id),
             Ticket::Scan => return self.scan_again(),
             Ticket::Left(id) => return self.look_who_has(id),
+            Ticket::Claimed(id) => return self.look_whether_claimed(id),
             Ticket::Own(id) => return self.look_whether_own(id),
             _ => return self.look_again(),
         };

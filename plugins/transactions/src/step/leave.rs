@@ -84,6 +84,29 @@ impl State {
         self.ask_again(Ticket::Erase(id));
     }
 
+    /// A Begin was refused since the answer of the store was lost: what it may have written goes.
+    pub(super) fn look_whether_claimed(&mut self, id: TransactionId) {
+        self.out.push_back(Action::Read(Ticket::Claimed(id), Keys(id).owner(), None, 1));
+    }
+
+    /// Whether it was written after all. What is of anybody else stays.
+    pub(super) fn told_whether_claimed(
+        &mut self,
+        now: Instant,
+        id: TransactionId,
+        outcome: Result<Vec<Written>>,
+    ) {
+        let found = match outcome {
+            Ok(page) => page.into_iter().next(),
+            Err(_) => return self.keeping.again(now, Ticket::Claimed(id)),
+        };
+        let Some(Written { key, value, version }) = found else { return };
+        let is_own = read::<OwnedBy>(&key, &value).is_ok_and(|owner| self.is_own(&owner));
+        if is_own && !self.has(&id) {
+            self.erase(id, version);
+        }
+    }
+
     /// Whether this process has written that it runs a transaction.
     pub(super) fn is_own(&self, owner: &OwnedBy) -> bool {
         let store = self.keeping.store.as_ref();

@@ -42,6 +42,7 @@ impl State {
         match change {
             Changed::Gone(key) => {
                 if let Some(id) = named_by(&key) {
+                    self.keeping.damaged.remove(&id);
                     self.look_whether_own(id);
                     self.find(id);
                 }
@@ -102,7 +103,8 @@ impl State {
     }
 
     fn find(&mut self, id: TransactionId) {
-        if !self.has(&id) && !self.keeping.resting.contains(&id) {
+        let is_known = self.has(&id) || self.keeping.damaged.contains_key(&id);
+        if !is_known && !self.keeping.resting.contains(&id) {
             self.keeping.found.push_back(id);
         }
     }
@@ -123,6 +125,9 @@ impl State {
     pub fn handle_read(&mut self, now: Instant, ticket: Ticket, outcome: Result<Vec<Written>>) {
         if let Ticket::Whose(question) = ticket {
             return self.told_whose(question, outcome);
+        }
+        if let Ticket::Claimed(id) = ticket {
+            return self.told_whether_claimed(now, id, outcome);
         }
         if let Ticket::Own(id) = ticket {
             return self.told_whether_own(now, id, outcome);
@@ -204,9 +209,16 @@ impl State {
     /// ends.
     fn holder_read(&mut self, found: Option<Written>) {
         let Some(Written { key, value, version }) = found else { return self.pass() };
+        let owner = read::<OwnedBy>(&key, &value);
+        // It was written, and the store's answer was lost.
+        let is_own = owner.as_ref().is_ok_and(|owner| self.is_own(owner));
         let Some(loading) = &mut self.keeping.loading else { return };
+        if is_own {
+            loading.owner = Some(version);
+            return self.read_parts();
+        }
         loading.holder = Some(version);
-        match read::<OwnedBy>(&key, &value) {
+        match owner {
             Ok(owner) => self.out.push_back(Action::Look(owner.process)),
             Err(_) => self.pass(),
         }

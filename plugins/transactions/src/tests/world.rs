@@ -34,6 +34,10 @@ pub struct World {
     pub is_away: bool,
     /// After so many writes nobody reaches it.
     pub writes_left: Option<u32>,
+    /// Writes that are done, and of which nobody is told.
+    pub answers_lost: u32,
+    /// Nodes that were started.
+    pub started: Vec<String>,
     /// Processes that have ended, and of which that is known.
     pub ended: Vec<String>,
 }
@@ -42,7 +46,15 @@ impl World {
     pub fn new() -> World {
         let now = Instant(1_000_000_000_000);
         let store = MemoryStore::new(1 << 24);
-        World { now, store, is_away: false, writes_left: None, ended: Vec::new() }
+        World {
+            now,
+            store,
+            is_away: false,
+            writes_left: None,
+            answers_lost: 0,
+            started: Vec::new(),
+            ended: Vec::new(),
+        }
     }
 
     /// All keys that there are.
@@ -138,7 +150,10 @@ pub fn node(world: &mut World, name: &str) -> Node {
     let key = farcall_wire::TicketKey([7; 32]);
     let keys = SecretKeys { made: key, here: key };
     let mut state = State::new(Settings::default(), 4, true, keys);
-    let process = name.to_owned();
+    // Each start of a node is another process.
+    let before = world.started.iter().filter(|other| *other == name).count();
+    world.started.push(name.to_owned());
+    let process = if before == 0 { name.to_owned() } else { format!("{name}, start {before}") };
     let store = Store { name: "memory".to_owned(), node: name.to_owned(), process, zero_us: 0 };
     state.handle_store(store);
     state.handle_changed(farcall_services::store::Changed::Lost);
@@ -280,6 +295,10 @@ impl Node {
             Action::Write(ticket, conditions, changes) => {
                 let written: Result<Option<Version>> =
                     world.asked(true, |reply| Asked::Write { conditions, changes, reply });
+                let is_lost = world.answers_lost > 0;
+                world.answers_lost = world.answers_lost.saturating_sub(1);
+                let lost = || Error::new(ErrorKind::Unavailable, "ask the store", "no answer");
+                let written = if is_lost { Err(lost()) } else { written };
                 self.state.handle_written(now, ticket, written);
             }
             Action::Read(ticket, prefix, after, limit) => {
