@@ -14,7 +14,8 @@ export FARCALL_FUZZ_TIMES=${FARCALL_FUZZ_TIMES:-50}
 echo "fuzz loops, $FARCALL_FUZZ_TIMES times as long as in the suite"
 cargo test --release --no-fail-fast -p farcall-wire -p farcall-idl -p farcall-call \
     -p farcall-kernel -p farcall-link \
-    -p farcall-transport-unix -p farcall-transport-tls -p farcall-rpc-server fuzz
+    -p farcall-transport-unix -p farcall-transport-tls -p farcall-rpc-server \
+    -p farcall-transactions fuzz
 
 if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "note: the fuzz targets of tests/fuzz are left out; they need a nightly toolchain" \

@@ -1,6 +1,7 @@
 //! Transactions that are written down, without sockets: nothing is done before it is in the store, an
 //! owner that lost its lease does nothing more, and another one goes on.
 
+mod damaged;
 mod sim;
 mod world;
 

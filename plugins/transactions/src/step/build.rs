@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ErrorKind, Instant, Result};
+use farcall_base::{Instant, Result};
 use farcall_graph::{DataNumber, Message, Plan, RoutineName, ServerNumber, Transaction};
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
@@ -174,13 +174,13 @@ impl State {
         if let Err(error) = self.go_on(now, number, plan) {
             let id = self.entry(number).map(|entry| entry.id);
             match known.zip(id) {
-                Some(((head, owner), id)) if error.kind() == ErrorKind::Damaged => {
+                Some(((head, owner), id)) => {
                     self.warn(format!("transaction {id} cannot be taken up: {error}"));
                     self.forget(number, &error);
                     self.out.push_back(Action::Drop(number, None));
                     self.is_damaged(id, (&head, owner), &error);
                 }
-                _ => self.release(now, number, &error),
+                None => self.release(now, number, &error),
             }
         }
     }

@@ -136,6 +136,8 @@ pub struct Node {
     pub left: bool,
     pub dropped: bool,
     pub warned: Vec<String>,
+    /// Whether nothing comes of what it asks others.
+    pub is_alone: bool,
     opened: Vec<(CallNumber, ServerNumber)>,
     tags: BTreeMap<CallNumber, Tag>,
     answers: Vec<std::result::Result<Reply, (ErrorKind, String)>>,
@@ -166,6 +168,7 @@ pub fn node(world: &mut World, name: &str) -> Node {
         left: false,
         dropped: false,
         warned: Vec::new(),
+        is_alone: false,
         opened: Vec::new(),
         tags: BTreeMap::new(),
         answers: Vec::new(),
@@ -284,6 +287,7 @@ impl Node {
                 let reply = answer(&request);
                 self.state.handle_reply(now, line, tag, reply);
             }
+            Action::Open(..) if self.is_alone => {}
             Action::Open((_, server), tag, _) => {
                 let Tag::Call(call, _) = tag else { panic!("{tag:?}") };
                 assert!(world.records_with(call) > 0, "{call:?} is opened, and not written down");
@@ -312,6 +316,15 @@ impl Node {
                 self.lease = lease.as_ref().ok().copied();
                 self.state.handle_lease(now, lease);
             }
+            // No other server is reached, nor any call found.
+            Action::Dial(line, ..) | Action::Resume(line, ..) if self.is_alone => {
+                let error = Error::new(ErrorKind::Unreachable, "reach a server", "nobody listens");
+                if line.1 != HERE {
+                    self.state.handle_lost(now, line, &error);
+                }
+            }
+            Action::Cancel(..) | Action::Move(..) | Action::Fetch(..) | Action::Give(..)
+                if self.is_alone => {}
             other => panic!("{other:?}"),
         }
     }
