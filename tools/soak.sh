@@ -2,9 +2,9 @@
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
 # twelve pairs, and several servers with metaservers, of which any is killed, with three times as
 # many; then the models of what threads share with more orders, 1,000 seeds of each plan of
-# the simulator, 100,000 seeds of kept transactions, the program of all GridRPC functions 100 times, the walk of 5,000 cases at full
-# length, and LAPACK and BLAS with all products of their parameters, of which the suite has the
-# pairs.
+# the simulator, 100,000 seeds of kept transactions, the program of all GridRPC functions 100
+# times, the walk of 5,000 cases at full length, and LAPACK and BLAS with all products of their
+# parameters, of which the suite has the pairs.
 #
 # FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
 # drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
