@@ -157,11 +157,12 @@ impl State {
         index: u32,
         there: &[DataStatus],
     ) {
-        let running = self.parts(number).and_then(|(entry, _)| entry.running_mut());
-        if let Some(running) = running {
-            running.checked(now, index, there);
-            self.pump(now, number);
-        }
+        let Some((entry, out)) = self.parts(number) else { return };
+        let Some(running) = entry.running_mut() else { return };
+        running.checked(now, index, there);
+        // Some of it may be what the client waits for.
+        running.deliver_all(number, out);
+        self.pump(now, number);
     }
 
     /// A server does not have a call that was taken up. Where it remembers the transaction, the call
