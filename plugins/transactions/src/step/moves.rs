@@ -224,10 +224,13 @@ impl Running {
         }
     }
 
-    /// A value is needed no more.
+    /// A value is needed no more. A number may be by now: when a transaction is taken up, what is
+    /// deleted is known before it is known what is lost and made again.
     pub(super) fn delete(&mut self, data: DataNumber, server: ServerNumber) {
-        if self.numbers.remove(&data).is_none() {
+        if !self.numbers.contains_key(&data) {
             self.unneeded.push((server, self.place(data, server)));
+        } else if self.transaction.places(data).next().is_none() {
+            self.numbers.remove(&data);
         }
     }
 

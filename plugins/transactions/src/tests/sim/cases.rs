@@ -51,3 +51,23 @@ fn results_at_the_server_of_the_new_owner_are_given_to_the_client() {
         assert_eq!(world.client.got.len(), 6);
     }
 }
+
+/// A number that was needed no more, and is again since what was made with it is lost.
+#[test]
+fn a_number_is_used_again_by_who_takes_the_transaction_up_twice() {
+    for at in [300, 500, 700] {
+        let sum: (&str, &[_]) = ("sim/sum", &[Input(0)]);
+        let grow = |sum| ("sim/grow", [Call(sum)]);
+        let grown = [0, 1, 2, 3].map(grow);
+        let grown = grown.iter().map(|(name, from)| (*name, &from[..]));
+        let calls: Vec<(&str, &[_])> = [sum; 4].into_iter().chain(grown).collect();
+        let mut work = work_of(&calls);
+        work.message.results.drain(..4);
+        let mut plan = calm(2, 0);
+        plan.faults.push((at * MS, Fault::EndLease(0)));
+        plan.faults.push((1000 * MS, Fault::KillNode(0, None)));
+        plan.faults.push((1001 * MS, Fault::KillNode(1, Some(50 * MS))));
+        let world = run(plan, work);
+        assert_eq!(world.client.got.len(), 4);
+    }
+}
