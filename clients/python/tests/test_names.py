@@ -1,6 +1,7 @@
 """Routines, modules, parameters and results called like methods, options and words of Python."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -34,3 +35,24 @@ def test_parameters_called_like_options_and_self(server):
     assert server["class"](def_=1)["pass"] == getattr(server["class"](1), "pass") == 9
     with pytest.raises(TypeError, match="neither True nor False"):
         server["address"](1, 2, inplace_=2)
+
+
+def test_what_a_property_raises_is_not_taken_for_another_name(farcall):
+    def away(_):
+        raise farcall.NotFound("it is away")
+
+    modules = [one for name, one in sys.modules.items() if name.startswith("farcall.")]
+    classes = {
+        one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, type) and "__getattr__" in vars(one)
+    }
+    assert {farcall.Transaction, farcall.Results, farcall.Object} < classes
+    for one in classes:
+        owner = object.__new__(type("Owner", (one,), {"whereabouts": property(away)}))
+        with pytest.raises(farcall.NotFound, match="it is away"):
+            owner.whereabouts
+    # Nor what one of the only result raises.
+    with pytest.raises(farcall.NotFound, match="it is away"):
+        farcall.Results({"y": type("Value", (), {"shape": property(away)})()}, None).shape

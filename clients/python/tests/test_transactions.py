@@ -375,6 +375,19 @@ def test_one_that_is_ended_is_gone(farcall, server):
     assert t.id not in ids(server) and time.monotonic() - begun < 20
 
 
+def test_properties_say_that_it_was_ended_elsewhere(farcall, server):
+    with server.transaction() as t:
+        y = t.square(2.0)
+        cut = t.prefix(np.array([1.0, -1.0]))
+    assert y == 4
+    (mine,) = [one for one in server.transactions() if one.id == t.id]
+    mine.end()
+    with pytest.raises(farcall.NotFound, match=f"no such transaction.*{t.id}.*ended"):
+        assert t.done
+    with pytest.raises(farcall.NotFound, match=f"no such data.*{cut.y.id}"):
+        assert cut.y.shape
+
+
 def test_what_no_transaction_can_have_is_refused_with_a_way_out(farcall, server, tmp_path):
     (tmp_path / "f").write_bytes(b"x")
     with server.transaction() as t:

@@ -255,6 +255,8 @@ class StayingResults:
     def __getattr__(self, name: str) -> Data:
         if name.startswith("_"):
             raise AttributeError(name)
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         return self[name]
 
     def __repr__(self) -> str:

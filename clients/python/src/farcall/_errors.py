@@ -253,6 +253,12 @@ def make(
     return kind(text, operation=operation, advice=advice or None)
 
 
+def is_property(owner: object, name: str) -> bool:
+    """Whether a `__getattr__` is asked for a property of its class: Python does so when that raised
+    `NotFound`, which is an AttributeError, and drops the error. Read again, it raises it again."""
+    return isinstance(getattr(type(owner), name, None), property)
+
+
 def shortened(error: _Raised) -> _Raised:
     """An error or an interrupt without the frames of this package in its traceback, which are of no
     use to who called; those of the caller's own functions stay. Nor does it say what it was made of

@@ -36,6 +36,8 @@ class Namespace(Generic[_Named]):
         # Python and IPython probe objects for such names; no routine is asked for like this.
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         return self._found(name)
 
     def __setattr__(self, name: str, value: Any) -> None:

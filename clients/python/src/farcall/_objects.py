@@ -167,6 +167,8 @@ class Class:
 
     @_errors.ends_here
     def __getattr__(self, name: str) -> Any:
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         if name.startswith("_") or name not in self.__dict__.get("methods", ()):
             raise AttributeError(f"{self.__dict__.get('name', 'a class')} has no method {name!r}")
         message = f"{self.name}.{name} is a method: it runs on an object"
@@ -251,7 +253,9 @@ class Object:
             )
         super().__setattr__(name, value)
 
-    def __getattr__(self, name: str) -> Method:
+    def __getattr__(self, name: str) -> Any:
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         if name.startswith("_") or name not in self._class.methods:
             methods = ", ".join(self._class.methods)
             raise AttributeError(f"{self._class.name} has no method {name!r}; it has {methods}")

@@ -53,6 +53,8 @@ class Table(Mapping):  # type: ignore[type-arg]
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         return self[name]
 
     def __iter__(self) -> Iterator[str]:

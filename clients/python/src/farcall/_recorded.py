@@ -229,6 +229,8 @@ class TransactionResults(Results):
         state["_call"] = call
 
     def __getattr__(self, name: str) -> Any:
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         made = self.__dict__.get("_values")
         if isinstance(made, Fields) and name in made:
             return made[name]

@@ -129,12 +129,16 @@ class Results(Single):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_values":
             raise AttributeError(name)
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         if not name.startswith("_") and len(self._values) == 1 and name not in self:
+            one = self._one()
             try:
-                return getattr(self._one(), name)
+                return getattr(one, name)
             except AttributeError:
-                # Nor has it what it would be asked for.
-                pass
+                if _errors.is_property(one, name):
+                    # It has it, and says why it cannot be read.
+                    raise
         return self[name]
 
     def __setattr__(self, name: str, _: Any) -> None:

@@ -112,6 +112,8 @@ class Transaction:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         return self[name]
 
     @_errors.ends_here
@@ -313,6 +315,8 @@ class CallsOfModule:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if _errors.is_property(self, name):
+            return object.__getattribute__(self, name)
         return self[name]
 
     @_errors.ends_here
