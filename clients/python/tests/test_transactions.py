@@ -171,12 +171,15 @@ def test_an_exception_in_the_block_sends_nothing(farcall, server):
             y = t.slow_double(0.0, np.ones(5000))
             1 / 0
     assert ids(server) == before and len(server.data()) == data
-    for use in (lambda: y.x.fetch(), lambda: t.wait(), lambda: t.done, lambda: t.square(1.0)):
-        with pytest.raises(farcall.InvalidArgument, match="not begun|not ended"):
+    for use in (
+        lambda: y.x.fetch(),
+        lambda: t.wait(),
+        lambda: t.done,
+        lambda: t.square(1.0),
+        t.__enter__,
+    ):
+        with pytest.raises(farcall.InvalidArgument, match="its block ended with an exception.*down"):
             use()
-    with pytest.raises(farcall.InvalidArgument, match="not begun"):
-        with t:
-            pass
 
 
 def test_an_empty_one_sends_nothing(server):
@@ -238,9 +241,43 @@ def test_what_the_server_refuses_is_raised_at_the_end_of_the_block(farcall, serv
             x = t.slow_double(0.0, np.ones(5000)).x
     assert ids(server) == before
     eventually(lambda: len(server.data()) == data)
-    for use in (t.wait, x.fetch):
-        with pytest.raises(farcall.InvalidArgument, match="not begun|never began"):
+    with pytest.raises(farcall.InvalidArgument, match="its block ended with an exc.*write it down"):
+        t.wait()
+    for use in (x.fetch, x.delete, lambda: server.slow_double(0.0, x)):
+        with pytest.raises(farcall.InvalidArgument, match="whose begin failed.*call: 0.*write the"):
             use()
+
+
+def test_results_say_why_their_transaction_does_not_run(farcall, server):
+    begun = server.transaction()
+    with begun as t:
+        ended = [t.slow_double(60.0, np.ones(3)).x, t.square(2.0).y]
+    t.end()
+    with pytest.raises(ZeroDivisionError):
+        with server.transaction() as t:
+            dropped = [t.slow_double(60.0, np.ones(3)).x, t.square(2.0).y]
+            1 / 0
+    for results, words in (
+        (ended, "of a transaction that was ended .*fetch results before"),
+        (dropped, "its block ended with an exception .*write the transaction down again"),
+    ):
+        for use in (
+            *(one.fetch for one in results),
+            *(one.delete for one in results),
+            lambda: float(results[1]),
+            lambda: np.asarray(results[0]),
+            lambda: server.slow_double(0.0, results[0]),
+            lambda: server.square(results[1]),
+        ):
+            with pytest.raises(farcall.InvalidArgument, match=words):
+                use()
+        with server.transaction() as other:
+            with pytest.raises(farcall.InvalidArgument, match=words):
+                other.slow_double(0.0, results[0])
+            with pytest.raises(farcall.InvalidArgument, match=words):
+                other.square(results[1])
+    with pytest.raises(farcall.InvalidArgument, match="was ended.*another one"):
+        begun.square(2.0)
 
 
 def test_failures_reach_what_hangs_on_them_and_nothing_else(farcall, server):

@@ -63,6 +63,8 @@ enum State {
     Begun(Wanted),
     /// Why it did not begin.
     Refused(String),
+    /// It was ended before it began.
+    Dropped,
     /// It was ended.
     Ended,
 }
@@ -187,19 +189,26 @@ impl Transaction {
         }
     }
 
-    /// Ends it: calls that are open are cancelled, and its results are deleted.
+    /// Ends it: calls that are open are cancelled, and its results are deleted. One that was not
+    /// begun never begins.
     ///
     /// # Errors
     /// `TimedOut`, `ConnectionLost`.
     pub fn end(&self) -> Result<()> {
-        let before = std::mem::replace(&mut *self.lock(), State::Ended);
+        let mut state = self.lock();
+        let ended = match &*state {
+            State::Written(_) | State::Dropped => State::Dropped,
+            State::Begun(_) | State::Refused(_) | State::Ended => State::Ended,
+        };
+        let before = std::mem::replace(&mut *state, ended);
+        drop(state);
         match before {
             State::Begun(_) if self.run.phase() == Phase::Begun => {
                 self.run.ends();
                 self.client.end_transactions(vec![self.id()])
             }
             _ => {
-                self.run.never();
+                self.run.drops();
                 Ok(())
             }
         }
@@ -215,6 +224,13 @@ impl Transaction {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // Results may outlive it, and say so.
+        self.run.drops();
     }
 }
 
@@ -240,6 +256,11 @@ impl State {
                 wrong("the transaction was not begun", "write the transaction down again")
                     .with("why", why)
             }
+            State::Dropped => wrong(
+                "the transaction did not begin: it was ended before, or its block ended with an \
+                 exception",
+                "write the transaction down again",
+            ),
             State::Ended => wrong("the transaction was ended", "begin another one"),
         }
     }

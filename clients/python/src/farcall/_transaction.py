@@ -68,6 +68,7 @@ class Transaction:
         self._id = text(digits) or ""
         self._is_open = False
         self._is_done = False
+        self._is_ended = False
         # The results of all calls, as long as the program has them.
         self._records: List[weakref.ref[TransactionResults]] = []
         self._routines: Dict[str, Routine] = {}
@@ -88,6 +89,9 @@ class Transaction:
         self._is_open, self._is_done = False, True
         if kind is None:
             self._begin()
+        else:
+            # Its results say so.
+            self._end("drop a transaction")
 
     def _begin(self) -> None:
         handle, error = self._core.handle("begin a transaction"), error_place()
@@ -130,7 +134,7 @@ class Transaction:
     def __repr__(self) -> str:
         state = "being written down" if self._is_open else "not begun"
         if self._core.is_begun:
-            state = "begun"
+            state = "ended" if self._is_ended else "begun"
         return f"<farcall.Transaction {self._id[:8]} at {self._connection.address}: {state}>"
 
     @property
@@ -176,7 +180,12 @@ class Transaction:
     @_errors.ends_here
     def end(self) -> None:
         """Ends it: calls that are open are cancelled, and its results are deleted."""
-        handle, error = self._begun("end a transaction"), error_place()
+        self._begun("end a transaction")
+        self._is_ended = True
+        self._end("end a transaction")
+
+    def _end(self, operation: str) -> None:
+        handle, error = self._core.handle(operation), error_place()
         end = lib.farcall_transaction_end
         check(interruptible(end, handle, error, used=(self._core,)), error)
 
@@ -190,7 +199,7 @@ class Transaction:
         if self._is_open:
             message, advice = "its block has not ended", "do it behind the block"
         elif self._core.is_begun:
-            message = "the transaction has begun"
+            message = "the transaction was ended" if self._is_ended else "the transaction has begun"
             advice = "write another one down: with server.transaction() as t"
         elif self._is_done:
             message = "the transaction was not begun: its block ended with an exception"

@@ -85,7 +85,7 @@ impl Data {
         self.made_by().is_some_and(|made| made.run.phase() == Phase::Written)
     }
 
-    /// Refuses data that no server knows: of a transaction that has not begun.
+    /// Refuses data that no server has: of a transaction that has not begun, or was ended.
     pub(crate) fn check_begun(&self, operation: &'static str) -> Result<()> {
         let Some(made) = self.made_by() else { return Ok(()) };
         let wrong = |message| {
@@ -98,8 +98,17 @@ impl Data {
                 Err(wrong(message).fix("use it behind the end of the transaction's block"))
             }
             Phase::Never => {
-                let message = "it is a result of a transaction that never began";
+                let message = "it is a result of a transaction whose begin failed";
                 Err(wrong(message).fix("write the transaction down again"))
+            }
+            Phase::Dropped => {
+                let message = "it is a result of a transaction that did not begin: it was ended \
+                    before, or its block ended with an exception";
+                Err(wrong(message).fix("write the transaction down again"))
+            }
+            Phase::Ended => {
+                let message = "it is a result of a transaction that was ended";
+                Err(wrong(message).fix("fetch results before the transaction is ended"))
             }
         }
     }

@@ -203,7 +203,10 @@ fn given<'a>(
             None => Given::Other,
         },
         Argument::Data(data) if parameter.is_plain_scalar() && data.is_later() => Given::Later,
-        Argument::Data(_) => {
+        Argument::Data(data) => {
+            if parameter.is_plain_scalar() {
+                data.check_begun("call")?;
+            }
             return Err(unfit(parameter, "data was passed for a parameter that is not an array"));
         }
         // It says nothing of sizes, wherever it leads.

@@ -19,8 +19,12 @@ pub(crate) enum Phase {
     Written,
     /// The server has it.
     Begun,
-    /// It was empty, refused, ended or dropped.
+    /// It was empty, or its begin failed.
     Never,
+    /// It was ended, or dropped, before it began.
+    Dropped,
+    /// It was ended by this program.
+    Ended,
 }
 
 /// What of a transaction is at the server; that ends it with this.
@@ -62,7 +66,7 @@ impl Run {
 
     pub fn phase(&self) -> Phase {
         let phase = self.phase.load(Ordering::Acquire);
-        [Phase::Written, Phase::Begun]
+        [Phase::Written, Phase::Begun, Phase::Dropped, Phase::Ended]
             .into_iter()
             .find(|one| *one as u8 == phase)
             .unwrap_or(Phase::Never)
@@ -76,6 +80,13 @@ impl Run {
     /// The server does not have it.
     pub fn never(&self) {
         self.phase.store(Phase::Never as u8, Ordering::Release);
+    }
+
+    /// It will not begin.
+    pub fn drops(&self) {
+        if self.phase() == Phase::Written {
+            self.phase.store(Phase::Dropped as u8, Ordering::Release);
+        }
     }
 
     /// The server has it, or may have; or refused it, and nothing of it runs.
@@ -101,7 +112,7 @@ impl Run {
 
     /// It is ended: nothing needs its inputs any more.
     pub fn ends(&self) {
-        self.never();
+        self.phase.store(Phase::Ended as u8, Ordering::Release);
         let inputs = std::mem::take(&mut *lock(&self.inputs));
         inputs.own.iter().for_each(|one| self.session.drop_data(one.id()));
     }

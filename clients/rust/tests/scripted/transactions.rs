@@ -284,15 +284,15 @@ fn what_is_wrong_with_it_is_told_and_nothing_stays() {
     server.answer(question, &Reply::Failed((&lacks).into()));
     let error = begin.join().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
-    for use_of in [
-        solutions[0].fetch(&CallOptions::default()).err(),
-        solutions[0].delete().err(),
-        transaction.wait(None).err(),
-        transaction.timeline().err(),
-        transaction.begin(&Begin::default()).err(),
+    for (use_of, words) in [
+        (solutions[0].fetch(&CallOptions::default()).err(), "whose begin failed"),
+        (solutions[0].delete().err(), "whose begin failed"),
+        (transaction.wait(None).err(), "was not begun"),
+        (transaction.timeline().err(), "was not begun"),
+        (transaction.begin(&Begin::default()).err(), "was not begun"),
     ] {
         let error = use_of.map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.contains("never began") || error.contains("not begun"), "{error}");
+        assert!(error.contains(words), "{error}");
     }
 }
 
@@ -446,6 +446,37 @@ fn old_servers_are_told_from_others() {
     assert_eq!(error.kind(), ErrorKind::Version);
     assert!(error.to_string().contains("too old") && error.advice().is_some(), "{error}");
     assert_eq!(client.transactions().unwrap_err().kind(), ErrorKind::Version);
+}
+
+#[test]
+fn results_say_what_became_of_their_transaction() {
+    let (client, [factor], mut server) = routines([FACTOR]);
+    let a = matrix(2);
+    let written = || {
+        let transaction = Arc::new(Transaction::new(&client).unwrap());
+        transaction.call_named(&factor, [("a", Array::columns(&a, &[2, 2]).into())]).unwrap();
+        let result = transaction.result(0, 1).unwrap();
+        (transaction, result)
+    };
+    let why = |result: &Data| result.fetch(&CallOptions::default()).err().unwrap().to_string();
+    let (transaction, result) = written();
+    drop(transaction);
+    assert!(why(&result).contains("did not begin"), "{}", why(&result));
+    let (transaction, result) = written();
+    transaction.end().unwrap();
+    assert!(why(&result).contains("did not begin"), "{}", why(&result));
+    let error = transaction.begin(&Begin::default()).unwrap_err().to_string();
+    assert!(error.contains("did not begin") && error.contains("down again"), "{error}");
+    let (transaction, result) = written();
+    begin(&transaction, &mut server, Begin::default());
+    let ending = transaction.clone();
+    let end = ask(move || ending.end().unwrap());
+    let (channel, _) = server.requested();
+    server.answer(channel, &Reply::Done);
+    end.join().unwrap();
+    assert!(why(&result).contains("was ended"), "{}", why(&result));
+    let error = transaction.wait(None).unwrap_err().to_string();
+    assert!(error.contains("the transaction was ended"), "{error}");
 }
 
 #[test]
