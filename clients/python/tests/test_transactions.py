@@ -399,6 +399,14 @@ def test_without_keep_it_ends_with_its_connection(farcall, private):
     eventually(lambda: not ids(private))
 
 
+def test_results_of_a_transaction_that_runs_are_arguments_of_another(server):
+    with server.transaction() as first:
+        x = first.slow_double(0.5, np.ones(3))
+    with server.transaction() as second:
+        y = second.slow_double(0.0, x.x)
+    assert not first.done and np.asarray(y.x).tolist() == [4, 4, 4]
+
+
 def test_one_that_is_ended_is_gone(farcall, server):
     with server.transaction() as t:
         slow = t.slow_double(60.0, np.ones(3))

@@ -58,13 +58,13 @@ impl Data {
         is_home && Arc::ptr_eq(&self.place().session, client.session())
     }
 
-    /// The extents, for a transaction that it goes into. The server is asked where it must be there
-    /// first: a result of a transaction, or one whose extents its routine decides.
+    /// The extents, for a transaction that it goes into. The server is asked for those that a
+    /// routine decides, which has run then.
     pub(crate) fn extents_there(&self, client: &Client) -> Result<Vec<u64>> {
-        if let Some(extents) = self.extents().filter(|_| self.made_by().is_none()) {
+        self.check_begun("pass data to a transaction")?;
+        if let Some(extents) = self.extents() {
             return Ok(extents.to_vec());
         }
-        self.check_begun("pass data to a transaction")?;
         let found = client.data_of(self.id())?;
         found.extents().map(<[u64]>::to_vec).ok_or_else(|| {
             let message = "it is not there, and the transaction needs its size";

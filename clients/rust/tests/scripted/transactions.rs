@@ -449,6 +449,22 @@ fn old_servers_are_told_from_others() {
 }
 
 #[test]
+fn a_result_whose_size_is_known_is_an_input_while_its_call_runs() {
+    let (client, routines, mut server) = routines([FACTOR]);
+    let a = matrix(2);
+    let first = Arc::new(Transaction::new(&client).unwrap());
+    first.call_named(&routines[0], [("a", Array::columns(&a, &[2, 2]).into())]).unwrap();
+    let made = first.result(0, 1).unwrap();
+    begin(&first, &mut server, Begin::default());
+    let second = Arc::new(Transaction::new(&client).unwrap());
+    // The server is not asked for it.
+    second.call_named(&routines[0], [("a", (&made).into())]).unwrap();
+    let message = begin(&second, &mut server, Begin::default());
+    assert_eq!((message.inputs[0].name, &message.inputs[0].extents[..]), (made.id(), &[2, 2][..]));
+    plan(message).unwrap();
+}
+
+#[test]
 fn results_say_what_became_of_their_transaction() {
     let (client, [factor], mut server) = routines([FACTOR]);
     let a = matrix(2);
