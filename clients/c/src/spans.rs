@@ -6,7 +6,7 @@ use farcall_base::Bytes;
 use farcall_base::abi::tag::{OTHER, POINTER, TEXT};
 use farcall_client::idl::data::DataKind;
 use farcall_client::idl::interface::Parameter;
-use farcall_client::idl::layout::{ArrayLayout, ParameterLayout, resolve};
+use farcall_client::idl::layout::{ArrayLayout, ParameterLayout, certain_refusal, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Result, Routine};
 
@@ -63,7 +63,8 @@ impl Span {
 /// which another call may still write to, or on open files.
 ///
 /// # Errors
-/// As [`prepare`].
+/// As [`prepare`]; and for values that the interface does not allow, whatever is in memory when the
+/// call runs.
 ///
 /// # Safety
 /// As for [`prepare`].
@@ -78,11 +79,18 @@ pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<
     let count = interface.parameters.len();
     let known: Vec<Option<Vec<u8>>> =
         (0..count).map(|index| known_of(interface, &prepared, index)).collect();
-    let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
+    let mut known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
     let Ok(layout) =
         resolve(interface, &ByteValues::new(interface, known.as_slice()), Bytes(u64::MAX))
     else {
-        return Ok(None);
+        // Another call may still write to what is in memory, and make it fit.
+        for (index, parameter) in interface.caller_parameters() {
+            if passing(parameter) & POINTER != 0 {
+                known[index] = None;
+            }
+        }
+        let values = ByteValues::new(interface, known.as_slice());
+        return certain_refusal(interface, &values).map_or(Ok(None), Err);
     };
     let mut spans = Vec::new();
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {

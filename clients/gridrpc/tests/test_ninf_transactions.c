@@ -180,6 +180,20 @@ static void failures(void)
     CHECK(Ninf_call("set", N * N, 9.0, a) == NINF_OK && a[0] == 9);
 }
 
+/* Calls with wrong arguments are refused at once, and hold no other one back. */
+static void refusals(void)
+{
+    a[0] = b[0] = c[0][0] = c[1][0] = 1;
+    CHECK(begin() == NINF_OK);
+    CHECK(Ninf_call("set", N * N, 3.0, c[0]) == NINF_OK);
+    CHECK(Ninf_call("set", -3, 3.0, a) == NINF_ERROR);
+    CHECK(Ninf_error_code() == INVALID_ARGUMENT);
+    CHECK(Ninf_call("axpy", -1, 3.0, a, b) == NINF_ERROR);
+    CHECK(Ninf_call("set", N * N, 4.0, c[1]) == NINF_OK);
+    CHECK(Ninf_transaction_end() == NINF_ERROR && Ninf_error_code() == TRANSACTION_FAILED);
+    CHECK(a[0] == 1 && b[0] == 1 && c[0][0] == 3 && c[1][N * N - 1] == 4);
+}
+
 static void *cancel_soon(void *nothing)
 {
     (void)nothing;
@@ -350,6 +364,7 @@ static void all_kinds(int direct)
     seen_otherwise();
     numbers();
     failures();
+    refusals();
     cancelled();
     connections(direct);
 }

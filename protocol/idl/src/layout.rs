@@ -11,8 +11,10 @@ use crate::interface::{Dimension, ElementType, Interface, Mode, Order, Parameter
 use crate::runs::Runs;
 use crate::scope::Scope;
 use crate::values::Completed;
+pub use certain::certain_refusal;
 use refusals::too_large;
 
+mod certain;
 mod range;
 mod refusals;
 

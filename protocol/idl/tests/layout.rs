@@ -6,8 +6,8 @@ use farcall_idl::element::swap_bytes;
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{Dimension, ElementType, Interface, Order};
 use farcall_idl::layout::{
-    ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve,
-    resolve_results,
+    ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, certain_refusal,
+    resolve, resolve_results,
 };
 use farcall_idl::scalar::ScalarValue;
 use farcall_idl::values::ByteValues;
@@ -46,6 +46,23 @@ fn leading_dimension_gives_one_run_per_column() {
     assert_eq!(b.runs().collect::<Vec<_>>(), [(0, 48)]);
     assert!(b.is_contiguous());
     assert_eq!(layout.parameters[0], ParameterLayout::Scalar { bytes: 4 });
+}
+
+/// Values that are not known yet may still fit.
+#[test]
+fn what_no_value_can_mend_is_refused_before_all_are_known() {
+    let dgesv = dgesv();
+    let refusal = |given: &[(&str, i64)]| {
+        let bytes = integers(&dgesv, given);
+        certain_refusal(&dgesv, &ByteValues::new(&dgesv, slices(&bytes)))
+            .map(|error| error.to_string())
+    };
+    let wrong = refusal(&[("n", -1)]).unwrap();
+    assert!(wrong.contains("negative size -1") && wrong.contains("dgesv"), "{wrong}");
+    assert!(refusal(&[("n", 3), ("nrhs", 2), ("lda", 2), ("ldb", 3)]).is_some());
+    for fine in [&[][..], &[("n", 3)], &[("lda", 2)], &[("n", 3), ("lda", 3), ("ldb", 5)]] {
+        assert_eq!(refusal(fine), None, "{fine:?}");
+    }
 }
 
 #[test]

@@ -61,13 +61,18 @@ struct Came {
     kept_back: usize,
     /// How many calls ran whose results are not wanted, since one before them failed.
     dropped: usize,
+    /// How many were refused when they were to be written down.
+    missed: usize,
 }
 
 impl Came {
     /// As its end is to tell it.
     fn outcome(self, is_cancelled: bool) -> Outcome<()> {
-        let Came { failures, kept_back, dropped } = self;
-        let mut behind = format!("{kept_back} calls did not run");
+        let Came { failures, kept_back, dropped, missed } = self;
+        let mut behind = match missed {
+            0 => format!("{kept_back} calls did not run"),
+            _ => format!("{missed} calls were refused; of the others {kept_back} did not run"),
+        };
         if dropped > 0 {
             behind += &format!(", and the results of {dropped} were dropped");
         }
@@ -100,7 +105,10 @@ unsafe fn run(Written { steps, missed, temporary }: &Written) -> Outcome<()> {
     };
     lock(&ninf().ending).retain(|one| !Arc::ptr_eq(one, &ending));
     let mut came = came?;
-    came.failures.splice(0..0, missed.iter().cloned());
+    if let Some((first, count)) = missed {
+        came.failures.insert(0, first.clone());
+        came.missed = *count;
+    }
     came.outcome(ending.is_cancelled())
 }
 

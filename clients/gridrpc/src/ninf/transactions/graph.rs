@@ -248,6 +248,6 @@ impl Graph<'_> {
     fn lost(&self, error: Error) -> Came {
         let handle = &self.steps[0].call.handle;
         handle.server.note(&self.connection, &error);
-        Came { failures: vec![handle.failed(error)], kept_back: 0, dropped: 0 }
+        Came { failures: vec![handle.failed(error)], kept_back: 0, dropped: 0, missed: 0 }
     }
 }

@@ -119,5 +119,5 @@ pub unsafe fn go_on(steps: &[Step], ending: &Arc<Ending>, mut known: Known<'_>) 
     let did_not_begin = |call: &usize| !run.begun.contains(call) && !known.ended.contains(call);
     let kept_back: Vec<usize> = (0..steps.len()).filter(did_not_begin).collect();
     let dropped = kept_back.iter().filter(|call| known.returned.contains(call)).count();
-    Ok(Came { failures: run.failures, kept_back: kept_back.len() - dropped, dropped })
+    Ok(Came { failures: run.failures, kept_back: kept_back.len() - dropped, dropped, missed: 0 })
 }

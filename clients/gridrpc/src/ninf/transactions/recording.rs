@@ -34,8 +34,8 @@ pub struct Step {
 #[derive(Default)]
 pub struct Written {
     pub steps: Vec<Step>,
-    /// Why the first of those could not be that are missing here.
-    pub missed: Option<Failure>,
+    /// Why the first of those could not be that are missing here, and how many they are.
+    pub missed: Option<(Failure, usize)>,
     /// Where arrays lie that nobody wants when it has ended.
     pub temporary: BTreeSet<usize>,
 }
@@ -54,7 +54,7 @@ pub fn is_under_way() -> bool {
 pub fn miss(failure: &Failure) {
     WRITTEN.with(|written| {
         if let Some(written) = written.borrow_mut().as_mut() {
-            written.missed.get_or_insert_with(|| failure.clone());
+            written.missed.get_or_insert_with(|| (failure.clone(), 0)).1 += 1;
         }
     });
 }
