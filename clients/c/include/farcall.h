@@ -117,7 +117,7 @@ int farcall_connect_with(
  * by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
 int farcall_running_server(farcall_client **client, farcall_error **error);
 
-/* Ends the connection now, though routines, calls, data and transactions of it live: calls under way
+/* Ends the connection now, though routines, calls, data and transactions of it live: calls that run
  * end with FARCALL_CONNECTION_LOST, data and transactions as if all that names them were freed. All
  * is still to be freed, and nothing else can be done with it. By any thread. */
 void farcall_close(const farcall_client *client);

@@ -178,7 +178,8 @@ def test_an_exception_in_the_block_sends_nothing(farcall, server):
         lambda: t.square(1.0),
         t.__enter__,
     ):
-        with pytest.raises(farcall.InvalidArgument, match="its block ended with an exception.*down"):
+        ended = "its block ended with an exception.*down"
+        with pytest.raises(farcall.InvalidArgument, match=ended):
             use()
 
 

@@ -64,8 +64,8 @@ impl Client {
         connected.map_err(|error| found.explain(error, address))
     }
 
-    /// Ends the connection for all who share it, and those that it has to other servers: calls under
-    /// way end with `ConnectionLost`, data and transactions as if all that names them were dropped.
+    /// Ends the connection for all who share it, and those that it has to other servers: calls that
+    /// run end with `ConnectionLost`, data and transactions as if all that names them were dropped.
     /// Nothing can be done with it afterwards. Without this, it ends with the last of its clients,
     /// routines, calls, data and transactions.
     pub fn close(&self) {

@@ -52,11 +52,9 @@ pub struct View {
     home_session: Arc<Session>,
     dialing: Dialing,
     servers: Mutex<FxHashMap<Arc<str>, Arc<Server>>>,
-    /// Connections to other servers, by the numbers of their calls.
-    sessions: Mutex<Vec<(u64, Weak<Session>)>>,
+    connections: Connections,
     /// Whether there were ever any.
     is_plural: AtomicBool,
-    connections: AtomicU64,
     askers: Askers,
     outcomes: Outcomes,
     /// Calls that run and count, at all servers.
@@ -69,10 +67,19 @@ pub struct View {
     /// Where objects are that are not at home, by the first bytes of their ids.
     objects: Mutex<FxHashMap<[u8; 12], Arc<Server>>>,
     bell: Bell,
-    /// Whether the program has closed the connection.
-    is_closed: AtomicBool,
     /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
+}
+
+/// The connections of one client.
+#[derive(Default)]
+struct Connections {
+    /// To other servers, by the numbers of their calls.
+    to_others: Mutex<Vec<(u64, Weak<Session>)>>,
+    /// How many were made to others.
+    made: AtomicU64,
+    /// Whether the program has closed all.
+    is_closed: AtomicBool,
 }
 
 /// How other servers are dialed.
@@ -96,9 +103,8 @@ impl View {
             home_session: session,
             dialing,
             servers: Mutex::new(listed),
-            sessions: Mutex::default(),
+            connections: Connections::default(),
             is_plural: AtomicBool::new(false),
-            connections: AtomicU64::new(0),
             askers: Askers::default(),
             outcomes: Outcomes::default(),
             under_way: AtomicUsize::new(0),
@@ -107,7 +113,6 @@ impl View {
             moving: Mutex::default(),
             objects: Mutex::default(),
             bell: Bell::default(),
-            is_closed: AtomicBool::new(false),
             known_others: Mutex::default(),
         })
     }
@@ -166,12 +171,12 @@ impl View {
 
     /// Numbers for the calls of another connection.
     fn fresh_numbers(&self) -> u64 {
-        (self.connections.fetch_add(1, Ordering::Relaxed) + 1) * NUMBERS + 1
+        (self.connections.made.fetch_add(1, Ordering::Relaxed) + 1) * NUMBERS + 1
     }
 
     /// There is a connection to another server, whose calls have these numbers.
     fn reached(&self, first: u64, session: &Arc<Session>) {
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = lock(&self.connections.to_others);
         sessions.retain(|(_, session)| session.strong_count() > 0);
         sessions.push((first / NUMBERS, Arc::downgrade(session)));
         drop(sessions);
@@ -191,18 +196,18 @@ impl View {
             roll.finish(&self.home_session);
         }
         self.outcomes.flush(&self.home_session);
-        self.is_closed.store(true, Ordering::SeqCst);
+        self.connections.is_closed.store(true, Ordering::SeqCst);
         self.all_sessions().iter().for_each(|session| session.close());
     }
 
     /// Whether the program has closed it.
     pub fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::SeqCst)
+        self.connections.is_closed.load(Ordering::SeqCst)
     }
 
     /// All connections there are.
     fn all_sessions(&self) -> Vec<Arc<Session>> {
-        let others = lock(&self.sessions);
+        let others = lock(&self.connections.to_others);
         let others = others.iter().filter_map(|(_, session)| session.upgrade());
         std::iter::once(self.home_session.clone()).chain(others).collect()
     }
@@ -218,7 +223,7 @@ impl View {
         let found = if own == 0 {
             None
         } else {
-            let sessions = lock(&self.sessions);
+            let sessions = lock(&self.connections.to_others);
             let found = sessions.iter().find(|(of, _)| *of == own);
             found.and_then(|(_, session)| session.upgrade())
         };
