@@ -147,6 +147,19 @@ def test_a_call_is_bound_by_name(world, farcall):
             meta.square(3, at=wrong)
 
 
+def test_results_say_that_an_input_was_deleted(world, farcall):
+    meta, *_ = world
+    given = meta.put(np.ones(3))
+    with meta.transaction() as t:
+        first = t.pause(0.5)
+        x = t.perhaps("Y", given, after=first).y
+        y = t.perhaps("Y", x).y
+    given.delete()
+    for use in (t.wait, x.fetch, y.fetch):
+        with pytest.raises(farcall.NotFound, match="an input is on no server any more: it was del"):
+            use()
+
+
 def test_a_routine_explains_where_it_would_run(world, farcall):
     meta, *members = world
     a = np.eye(40) * 4

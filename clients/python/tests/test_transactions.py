@@ -408,6 +408,23 @@ def test_results_of_a_transaction_that_runs_are_arguments_of_another(server):
     assert not first.done and np.asarray(y.x).tolist() == [4, 4, 4]
 
 
+def test_a_size_that_a_result_decides_must_fit(farcall, server):
+    with server.transaction() as t:
+        q = t.idamax(np.array([1.0, 5.0, 2.0]))
+        r = t.dscal(2.0, np.ones(5), n=q.value)
+    with pytest.raises(farcall.InvalidArgument, match="wrong length.*parameter: x.*size that"):
+        r.x.fetch()
+
+
+def test_a_result_that_was_deleted_is_not_to_be_put_again(farcall, server):
+    with server.transaction() as t:
+        x = t.slow_double(0.0, np.ones(3)).x
+    t.wait()
+    x.delete()
+    with pytest.raises(farcall.NotFound, match="no such data.*call: 0.*make the call again"):
+        x.fetch()
+
+
 def test_one_that_is_ended_is_gone(farcall, server):
     with server.transaction() as t:
         slow = t.slow_double(60.0, np.ones(3))
@@ -448,6 +465,10 @@ def test_what_no_transaction_can_have_is_refused_with_a_way_out(farcall, server,
             lambda: t.slow_double(0.0, np.ones(2), stay=True): "stay.*leave it out",
             lambda: t.square(1.0, at="here"): "at= is no option.*outside",
             lambda: t.square(): "needs x",
+            lambda: t.square(1.0, after=3): "after has int, which no call.*after=",
+            lambda: t.square(1.0, after=[3]): "after has int, which no call.*after=",
+            lambda: t.slow_double(0.0, t.prefix(np.ones(2))): "2 results.*one is wanted.*: x.*m, y",
+            lambda: t.square(t.prefix(np.ones(2))): "parameter: x",
             lambda: t.square(x=1.0, z=2): 'no argument "z"',
             lambda: t.slow_double(0.0, t.grow(1, 1.0).n): "another type.*parameter: x",
             lambda: t.square(t.slow_double(0.0, np.ones(2)).x): "one double.*parameter: x",
@@ -476,9 +497,10 @@ def test_misuse_is_explained(farcall, server, private):
             t.__enter__()
     with pytest.raises(farcall.InvalidArgument, match="has begun.*another one"):
         t.square(2.0)
-    for one in (t, y.y):
-        with pytest.raises(farcall.WrongType, match="pickle"):
+    for one in (t, y.y, y, {"a": y}, t.square):
+        with pytest.raises(farcall.WrongType, match="pickle|process"):
             pickle.dumps(one)
+    assert copy.copy(y) is y and copy.deepcopy(y) is y
     with pytest.raises(farcall.InvalidArgument, match="a keep of -1 s"):
         server.transaction(keep=-1)
     with pytest.raises(farcall.WrongType, match="a timeout of 'x'"):

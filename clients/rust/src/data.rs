@@ -384,6 +384,14 @@ pub(crate) fn not_found(operation: &'static str, id: DataId, server: impl fmt::D
         .fix("put it again: it was deleted, or its lease has ended; `farcall data` lists yours")
 }
 
+/// The same of a result of a call of a transaction.
+pub(crate) fn result_not_found(id: DataId, server: impl fmt::Display, call: u32) -> Error {
+    not_found("fetch data", id, server).with("call", call).fix(
+        "make the call again: its result was deleted, or the transaction was ended; \
+         `farcall transactions` lists yours",
+    )
+}
+
 /// Which storage order an array has that lies so.
 pub(crate) fn storage_order(counts: &[u64], strides: &[i64]) -> Order {
     let mut step = None;

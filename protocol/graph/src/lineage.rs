@@ -142,7 +142,7 @@ impl Transaction {
     fn lose(&mut self, data: DataNumber, maker: Option<CallNumber>) {
         let message = match maker {
             Some(_) => "its result was lost with its server, and it may not run twice",
-            None => "a given value was lost, and its program has left",
+            None => "an input is on no server any more: it was deleted, or its server was lost",
         };
         let failure =
             |kind| Failure { kind, message: message.to_owned(), has_run: maker.is_some() };

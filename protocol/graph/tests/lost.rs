@@ -146,6 +146,20 @@ fn what_the_program_put_at_a_server_stays_its_own() {
 }
 
 #[test]
+fn an_input_that_was_deleted_is_the_reason() {
+    let calls = vec![call(&[0], &[1])];
+    let graph = Graph::new(data(2, &[1]), calls, &Limits::default()).unwrap();
+    let mut transaction = Transaction::new(Instant(1), graph, Limits::default(), |_| 1.0, |_| 0.1);
+    let server = ServerNumber(1);
+    transaction.handle_there(Instant(1), A, Place::Server(server));
+    transaction.handle_gone(Instant(1), A, Place::Client);
+    transaction.handle_gone(Instant(2), A, Place::Server(server));
+    let said = actions(&mut transaction);
+    assert_eq!(failed(&said), [(0, ErrorKind::NotFound)]);
+    assert!(format!("{said:?}").contains("it was deleted, or its server was lost"), "{said:?}");
+}
+
+#[test]
 fn a_transaction_that_is_ended_cancels_its_calls_and_deletes_its_values() {
     let calls = vec![call(&[], &[0]), call(&[0], &[1]), once(&[1], &[2])];
     let mut transaction = started(data(3, &[0, 2]), calls, 1);

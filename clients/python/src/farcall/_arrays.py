@@ -11,6 +11,7 @@ import numpy as np
 
 from ._interface import CHAR, STRUCT, Parameter
 from ._refusals import refuse, short
+from ._single import Single
 from ._structs import struct_array
 
 _INT64_MAX = 2**63 - 1
@@ -81,6 +82,10 @@ def _converted(routine: str, parameter: Parameter, value: Any) -> Any:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
+        if isinstance(value, Single) and len(value._values) > 1:
+            message = f"there are {len(value._values)} results, and one is wanted"
+            advice = f"name it: {', '.join(value._values)}"
+            refuse(routine, parameter, message, advice, wrong_type=True)
         refuse(routine, parameter, f"no array can be made of it: {error}", wrong_type=True)
     if fits_exactly(array.dtype, parameter):
         return array

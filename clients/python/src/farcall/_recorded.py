@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -248,6 +248,23 @@ class TransactionResults(Results):
     def _one(self) -> Any:
         # One number is the number itself from the start of the transaction on.
         return value_of(super()._one())
+
+    def __copy__(self) -> TransactionResults:
+        # They never change.
+        return self
+
+    def __deepcopy__(self, _: Any) -> TransactionResults:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise _errors.make(
+            _errors.WrongType,
+            "pickle",
+            "results of a transaction belong to the connection of this process",
+            "send the transaction's id, and find them by Server.fetch(id)",
+            routine=self.__dict__.get("routine"),
+            call=self._call,
+        )
 
     def __dir__(self) -> List[str]:
         return sorted({*self._values, "keys", "values", "items", "call", "routine"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Tuple
 
 from . import _errors
@@ -246,9 +247,11 @@ class Transaction:
 
     def _calls(self, routine: Routine, after: Any) -> List[int]:
         """The numbers of the calls that another one waits for."""
-        is_one = isinstance(after, (TransactionResults, Data))
+        if after is None:
+            return []
+        is_one = isinstance(after, (TransactionResults, Data)) or not isinstance(after, Iterable)
         numbers = []
-        for one in (after,) if is_one else () if after is None else after:
+        for one in (after,) if is_one else after:
             made = getattr(one, "_made", None)
             fields = one.__dict__.get("_values") if isinstance(one, TransactionResults) else None
             if made is not None and one._of is self._core:

@@ -22,8 +22,17 @@ use crate::view::Server;
 pub(super) struct Staying {
     /// The results that stay, by parameter.
     made: Vec<(usize, Data)>,
-    /// What is fetched: its id, and the server that has it.
-    fetched: Option<(DataId, String)>,
+    /// What is fetched.
+    fetched: Option<Fetched>,
+}
+
+/// Data that is fetched.
+struct Fetched {
+    id: DataId,
+    /// The server that has it.
+    server: String,
+    /// The call of a transaction that makes it.
+    made_by: Option<u32>,
 }
 
 impl PendingCall {
@@ -107,7 +116,8 @@ impl PendingCall {
         let late = || late(data.id(), &data.server());
         let number = session.begin_seek(id, conditions, deadline)?.ok_or_else(late)?;
         let contract = Arc::new(Contract::local(data.kind().interface()));
-        let fetched = Some((data.id(), data.server()));
+        let made_by = data.made_by().map(|made| made.call);
+        let fetched = Some(Fetched { id: data.id(), server: data.server(), made_by });
         let client = data.client().clone();
         let found = (id, (number, contract));
         let mut call = PendingCall::taken_up(client, (server, session), found, deadline);
@@ -120,10 +130,12 @@ impl PendingCall {
     pub(super) fn of_data(&self, error: Error) -> Error {
         let fetched = self.stays.as_ref().and_then(|stays| stays.fetched.as_ref());
         match fetched {
-            Some((id, server)) if error.kind() == ErrorKind::NotFound => {
-                data::not_found("fetch data", *id, server)
-            }
-            Some((id, _)) => error.with("data", *id),
+            // The call that makes it may have failed with an error of this kind.
+            Some(Fetched { id, server, made_by }) if is_unknown(&error) => match made_by {
+                Some(call) => data::result_not_found(*id, server, *call),
+                None => data::not_found("fetch data", *id, server),
+            },
+            Some(Fetched { id, .. }) => error.with("data", *id),
             None => error,
         }
     }
@@ -131,7 +143,9 @@ impl PendingCall {
     /// Why a call is given up.
     #[cold]
     pub(super) fn out_of_time(&self) -> Error {
-        if let Some((id, server)) = self.stays.as_ref().and_then(|stays| stays.fetched.as_ref()) {
+        if let Some(Fetched { id, server, .. }) =
+            self.stays.as_ref().and_then(|stays| stays.fetched.as_ref())
+        {
             return late(*id, server);
         }
         // Its own word would have said how long it waited and how long it ran.
@@ -162,6 +176,11 @@ impl Staying {
             }
         }
     }
+}
+
+/// Whether a server says that it does not have what was asked for.
+fn is_unknown(error: &Error) -> bool {
+    error.kind() == ErrorKind::NotFound && error.operation() == "resume a call"
 }
 
 fn late(id: DataId, server: &str) -> Error {

@@ -193,6 +193,8 @@ pub(in crate::step) fn mode_of(parameter: &Parameter, argument: &Argument) -> Mo
     }
 }
 
+const WRONG_LENGTH: &str = "an array has the wrong length";
+
 /// A function stays where it is: that there is one is all that travels.
 fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
     match (argument, wanted) {
@@ -240,9 +242,14 @@ fn check_array(
         Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
         Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
         Argument::Inline(_) | Argument::Blocks(_) => {
-            Err(misfit(parameter, "an array has the wrong length")
+            Err(Error::new(ErrorKind::InvalidArgument, "accept a call", WRONG_LENGTH)
+                .with("parameter", &parameter.name)
                 .with("needed", array.transfer_bytes)
-                .with("kind", argument_word(argument)))
+                .with("kind", argument_word(argument))
+                .fix(
+                    "pass an array of the size that the other arguments say; in a transaction, \
+                     results of other calls may say it",
+                ))
         }
         Argument::Shared(segment, offset, length) => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)
