@@ -142,9 +142,17 @@ def test_a_call_is_bound_by_name(world, farcall):
     with pytest.raises(farcall.NotFound, match="no server is called") as caught:
         meta.square(3, at=members[0] + "x")
     assert members[0] in str(caught.value)
+    assert members[1] in str(caught.value)
     for wrong in ("", 3, "a\0b"):
         with pytest.raises(farcall.WrongType, match="call: at is"):
             meta.square(3, at=wrong)
+
+
+def test_a_call_is_bound_by_a_socket_in_the_working_directory(world, monkeypatch):
+    meta, *members = world
+    monkeypatch.chdir(pathlib.Path(members[0].split(":", 1)[1]).parent)
+    for at in ("unix:a", "unix:./a"):
+        assert meta.square(3, at=at).server == members[0]
 
 
 def test_results_say_that_an_input_was_deleted(world, farcall):

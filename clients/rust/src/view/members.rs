@@ -12,7 +12,7 @@ use super::asking::{is_gone, late, places};
 use super::finding::{Found, Place, Placed, Wanted};
 use super::leading::states_of;
 use super::looking::until_of;
-use super::server::Server;
+use super::server::{Server, is_same_address};
 use super::{View, hint, lock, own_host};
 use crate::client::{CallOptions, Client, forget_at};
 use crate::contract::Contract;
@@ -20,7 +20,7 @@ use crate::pending::PendingCall;
 use crate::session::Session;
 
 /// Names in an error.
-const NAMES_SHOWN: usize = 3;
+const NAMES_SHOWN: usize = 16;
 
 /// Time for which a server that is gone counts as one that may come back, and is asked.
 const GONE_MAX: Duration = Duration::from_secs(3600);
@@ -147,7 +147,8 @@ impl View {
         }
         let states = self.states()?;
         for state in &states {
-            if state.name != at && !state.addresses.iter().any(|address| address == at) {
+            let is_at = |address: &String| is_same_address(address, at);
+            if !is_same_address(&state.name, at) && !state.addresses.iter().any(is_at) {
                 continue;
             }
             if state.is_self && self.takes_calls() {
@@ -178,9 +179,11 @@ impl View {
         if self.takes_calls() && !names.contains(&&*self.home.name) {
             names.push(&self.home.name);
         }
-        let near = nearest(at, names.iter().copied(), NAMES_SHOWN);
-        let shown = if near.is_empty() { names } else { near };
-        let shown: Vec<&str> = shown.into_iter().take(NAMES_SHOWN).collect();
+        // Those that may be meant first.
+        let mut shown = nearest(at, names.iter().copied(), NAMES_SHOWN);
+        names.retain(|name| !shown.contains(name));
+        shown.extend(names);
+        shown.truncate(NAMES_SHOWN);
         Error::new(ErrorKind::NotFound, "call", format!("no server is called \"{at}\""))
             .with("servers", shown.join(", "))
             .fix("pass one of them as at=, or list all: farcall servers")

@@ -86,7 +86,8 @@ impl Server {
 
     /// Whether this is its name, or one of its addresses.
     pub fn is_called(&self, name: &str) -> bool {
-        &*self.name == name || lock(&self.place).addresses.iter().any(|address| address == name)
+        let is_it = |address: &String| is_same_address(address, name);
+        is_same_address(&self.name, name) || lock(&self.place).addresses.iter().any(is_it)
     }
 
     /// Whether it has a connection.
@@ -360,4 +361,27 @@ fn greet(
         session.set_heartbeat(heartbeat);
     }
     Ok(session)
+}
+
+/// Whether two addresses are one: as they are written, or the path of one socket in two ways.
+pub fn is_same_address(one: &str, other: &str) -> bool {
+    let path = |address: &str| std::path::absolute(address.strip_prefix("unix:")?).ok();
+    one == other || path(one).is_some_and(|one| path(other) == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_several_names() {
+        let here = std::env::current_dir().unwrap();
+        let full = format!("unix:{}/a.sock", here.display());
+        for other in ["unix:a.sock", "unix:./a.sock", &full] {
+            assert!(is_same_address(&full, other) && is_same_address(other, &full), "{other}");
+        }
+        for other in ["unix:b.sock", "a.sock", "unix:", "tcp:a.sock"] {
+            assert!(!is_same_address(&full, other), "{other}");
+        }
+    }
 }
