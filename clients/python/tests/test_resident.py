@@ -308,3 +308,19 @@ def test_closing_ends_what_the_program_still_has(farcall, server):
         with pytest.raises(farcall.ConnectionLost):
             use()
     own.close()
+
+
+def test_what_never_fits_says_so(farcall, tmp_path):
+    manifest = tmp_path / "room.toml"
+    manifest.write_text(
+        '[[plugin]]\nname = "rpc-server"\nslot = "rpc"\n'
+        "options = { results_memory_bytes_max = 16000, results_max = 4 }\n"
+    )
+    with farcall.connect(arguments=["--manifest", str(manifest)]) as small:
+        words = "may keep at once.*share of results_memory_bytes_max: 8000, .*share_percent: 50"
+        with pytest.raises(farcall.LimitExceeded, match=words + ".*divide it.*--manifest"):
+            small.put(np.ones(1500))
+        held = small.put(np.ones(800))
+        with pytest.raises(farcall.LimitExceeded, match="reached your limit of kept bytes.*delete"):
+            small.put(np.ones(800))
+        assert held.size == 800

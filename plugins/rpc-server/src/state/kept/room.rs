@@ -180,11 +180,11 @@ impl KeptRoom {
         }
         let own_max = limits.share(calls_max);
         if mine.calls.saturating_add(count) > own_max.max(1) {
-            return full(
-                "you have reached your limit of kept calls and data",
-                "your share of results_max",
-                own_max,
-            );
+            let share = Share { name: "your share of results_max", max: own_max, limits };
+            return match count > own_max.max(1) {
+                true => share.never("these are more calls and data than you may keep at once"),
+                false => share.full("you have reached your limit of kept calls and data"),
+            };
         }
         Ok(())
     }
@@ -210,23 +210,56 @@ impl KeptRoom {
         if all.saturating_add(bytes) > max {
             return full("the server has reached its limit of kept bytes", name, max);
         }
-        if own.saturating_add(bytes) > limits.share(max) {
-            return full(
-                "you have reached your limit of kept bytes",
-                "your share",
-                limits.share(max),
-            );
+        let own_max = limits.share(max);
+        if own.saturating_add(bytes) > own_max {
+            let name = match durable {
+                true => "your share of results_bytes_max",
+                false => "your share of results_memory_bytes_max",
+            };
+            let share = Share { name, max: own_max, limits };
+            return match bytes > own_max {
+                true => share.never("these are more bytes than you may keep at once"),
+                false => share.full("you have reached your limit of kept bytes"),
+            };
         }
         Ok(())
     }
 }
 
+const MAKE_ROOM: &str = "delete outcomes that you have fetched (`farcall kept`) and data that you \
+    do not need (`farcall data`), wait until others expire, or ";
+const RAISE: &str = "raise the limit in the server's farcall.toml; a private server reads one with \
+    farcall.connect(arguments=[\"--manifest\", FILE])";
+
 fn full(what: &'static str, name: &'static str, limit: u64) -> Result<()> {
-    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`) and data that you do \
-        not need (`farcall data`), wait until others expire, or raise the limit in the server's \
-        farcall.toml";
     Err(Error::new(ErrorKind::LimitExceeded, "keep a value", what)
         .with(name, limit)
-        .fix(FIX)
+        .fix(format!("{MAKE_ROOM}{RAISE}"))
         .retryable())
+}
+
+/// What one principal may have of a limit.
+struct Share<'a> {
+    name: &'static str,
+    max: u64,
+    limits: &'a KeepLimits,
+}
+
+impl Share<'_> {
+    fn exceeded(&self, what: &'static str) -> Error {
+        Error::new(ErrorKind::LimitExceeded, "keep a value", what)
+            .with(self.name, self.max)
+            .with("results_share_percent", self.limits.share_percent)
+            .retryable()
+    }
+
+    /// It has as much already.
+    fn full(&self, what: &'static str) -> Result<()> {
+        Err(self.exceeded(what).fix(format!("{MAKE_ROOM}{RAISE}")))
+    }
+
+    /// Nothing that is deleted makes room for this.
+    fn never(&self, what: &'static str) -> Result<()> {
+        Err(self.exceeded(what).fix(format!("divide it among several servers, or {RAISE}")))
+    }
 }
