@@ -20,6 +20,8 @@ pub struct Naming {
     pub waiting: BTreeMap<CallNumber, Vec<Move>>,
     /// Results that the client wants, and that calls make under its ids at the server of this node.
     pub promised_here: BTreeSet<DataNumber>,
+    /// Results that calls of these attempts make there under ids of their own all the same.
+    pub own_ids: BTreeSet<(DataNumber, u32)>,
     /// By what ids calls that are open name what they use, by call and attempt.
     named: BTreeMap<(CallNumber, u32), Named>,
 }
@@ -51,6 +53,16 @@ impl Running {
             promised.extend((!is_there).then_some(data));
         }
         promised
+    }
+
+    /// A call is opened that makes a value which the client wants: not under the client's id if that is
+    /// taken, or may be by the time the call comes to the server, by what comes from elsewhere.
+    pub(super) fn choose_id(&mut self, data: DataNumber, server: ServerNumber, attempt: u32) {
+        let Some(wanted) = self.wanted.get(&data).filter(|_| server == HERE) else { return };
+        let is_taken = wanted.is_moving || wanted.is_there;
+        if is_taken || !self.naming.promised_here.contains(&data) {
+            self.naming.own_ids.insert((data, attempt));
+        }
     }
 
     /// A value is at a server under an id: maybe that by which the client asks for it.

@@ -147,6 +147,7 @@ impl Running {
         attempt: u32,
     ) -> Option<Box<Open>> {
         for data in self.transaction.graph().call(call).makes.clone() {
+            self.choose_id(data, server, attempt);
             let id = self.made_as(data, server, attempt);
             self.set_place(data, server, id);
         }
@@ -161,7 +162,9 @@ impl Running {
 
     /// The id that a value gets where it is made.
     pub fn made_as(&self, data: DataNumber, server: ServerNumber, attempt: u32) -> DataId {
-        let is_promised = server == HERE && self.naming.promised_here.contains(&data);
+        let is_promised = server == HERE
+            && self.naming.promised_here.contains(&data)
+            && !self.naming.own_ids.contains(&(data, attempt));
         let wanted = self.wanted.get(&data).filter(|_| is_promised);
         wanted.map_or_else(|| self.ids.data(data, attempt), |wanted| wanted.id)
     }
@@ -194,7 +197,7 @@ impl Running {
                 None if deciding.contains(&usize::from(slot)) => Argument::Blocks(None),
                 None => Argument::Absent,
                 Some(data) if self.as_numbers.contains(&data) => Argument::Blocks(None),
-                Some(data) => Argument::Data(self.place(data, server)),
+                Some(data) => Argument::Data(self.made_as(data, server, attempt)),
             }
         });
         let routine = self.plan.routine(call);

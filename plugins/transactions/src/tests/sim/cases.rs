@@ -71,3 +71,17 @@ fn a_number_is_used_again_by_who_takes_the_transaction_up_twice() {
         assert_eq!(world.client.got.len(), 4);
     }
 }
+
+/// A server is lost just when its result comes to where the client asks for it, and the call runs
+/// again there.
+#[test]
+fn a_call_runs_again_where_its_result_comes_meanwhile() {
+    for at in 400..440 {
+        let call: (&str, &[_]) = ("sim/mix", &[Input(0), Input(0)]);
+        let mut plan = calm(1, 1);
+        plan.pulls = true;
+        plan.faults.push((at * MS / 4, Fault::KillServer(1, None)));
+        let world = run(plan, work_of(&[call; 4]));
+        assert_eq!(world.client.got.len(), 4);
+    }
+}
