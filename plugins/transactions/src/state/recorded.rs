@@ -19,6 +19,8 @@ pub struct Recorded {
     pub moves: u32,
     /// What servers were asked whether they have it.
     pub checks: Vec<Check>,
+    /// Promises of what the client wants, made again, that its server has not answered.
+    pub unpromised: usize,
 }
 
 /// Values that are to be at a server, or on their way to it.

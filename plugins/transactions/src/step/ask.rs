@@ -23,7 +23,7 @@ impl State {
         let number = self.of(id, principal).ok_or_else(|| not_there(id))?;
         let Some(entry) = self.entry_mut(number) else { return Err(not_there(id)) };
         match entry.running() {
-            Some(running) if running.transaction.is_over() => Ok(Some(over(running))),
+            Some(running) if running.may_be_told() => Ok(Some(over(running))),
             _ => {
                 entry.awaiting.push(question);
                 Ok(None)

@@ -216,7 +216,12 @@ impl State {
         }
         let is_user = self.is_user;
         let Some(entry) = self.entry_mut(number) else { return };
-        let Phase::Beginning(beginning) = &mut entry.phase else { return };
+        let Phase::Beginning(beginning) = &mut entry.phase else {
+            if tag == Tag::Promise {
+                self.promised_again(now, number);
+            }
+            return;
+        };
         let taken = match (tag, reply) {
             (Tag::Servers | Tag::Place(_), reply) => {
                 let whose = Whose { principal: &entry.principal, is_user };

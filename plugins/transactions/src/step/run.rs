@@ -17,16 +17,13 @@ impl State {
     /// Does what the graph of a transaction says, until that has nothing more to do.
     pub(super) fn pump(&mut self, now: Instant, number: TransactionNumber) {
         let Some((entry, out)) = self.parts(number) else { return };
-        let is_over = match entry.running_mut() {
-            Some(running) => {
-                running.pump(now, number, out);
-                running.transaction.is_over()
-            }
-            None => false,
-        };
-        if is_over {
-            let reply = entry.running().map(over);
-            for question in std::mem::take(&mut entry.awaiting) {
+        if let Some(running) = entry.running_mut() {
+            running.pump(now, number, out);
+        }
+        if entry.is_over() {
+            let reply = entry.running().filter(|running| running.may_be_told()).map(over);
+            let awaiting = reply.is_some().then(|| std::mem::take(&mut entry.awaiting));
+            for question in awaiting.into_iter().flatten() {
                 out.extend(reply.clone().map(|reply| Action::Answer(question, Ok(reply))));
             }
             if entry.expires.is_none() {
@@ -83,6 +80,12 @@ impl State {
 }
 
 impl Running {
+    /// Whether a client may be told that it has ended: then it fetches its results, under ids that the
+    /// server of this node has to know by then.
+    pub(super) fn may_be_told(&self) -> bool {
+        self.transaction.is_over() && self.recorded.unpromised == 0
+    }
+
     fn pump(&mut self, now: Instant, number: TransactionNumber, out: &mut VecDeque<Action>) {
         loop {
             let Running { plan, servers, took, transaction, .. } = self;

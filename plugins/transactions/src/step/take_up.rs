@@ -31,7 +31,8 @@ impl Running {
                 let before = some.iter().map(|promise| promise.data).collect();
                 out.push_back(Action::Ask(line, Tag::Other, Request::DeleteData(before)));
             }
-            out.push_back(Action::Ask(line, Tag::Other, Request::Promise(some.to_vec(), 0)));
+            self.recorded.unpromised += 1;
+            out.push_back(Action::Ask(line, Tag::Promise, Request::Promise(some.to_vec(), 0)));
         }
     }
 
@@ -162,6 +163,14 @@ impl State {
         running.checked(now, index, there);
         // Some of it may be what the client waits for.
         running.deliver_all(number, out);
+        self.pump(now, number);
+    }
+
+    /// What the client wants is promised again: it may hear that the transaction has ended.
+    pub(super) fn promised_again(&mut self, now: Instant, number: TransactionNumber) {
+        let running = self.parts(number).and_then(|(entry, _)| entry.running_mut());
+        let Some(running) = running else { return };
+        running.recorded.unpromised = running.recorded.unpromised.saturating_sub(1);
         self.pump(now, number);
     }
 

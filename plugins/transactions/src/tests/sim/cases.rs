@@ -85,3 +85,10 @@ fn a_call_runs_again_where_its_result_comes_meanwhile() {
         assert_eq!(world.client.got.len(), 4);
     }
 }
+
+/// The client asks just when another node has taken its transaction up, which has ended: the node says
+/// so when its server has heard of the results, so that the client finds them.
+#[test]
+fn results_are_promised_again_before_the_client_hears_that_they_are_there() {
+    super::run(30496, false).unwrap();
+}
