@@ -133,8 +133,14 @@ impl Transaction {
                 self.drop_unneeded(made);
             }
             let behind = self.graph.behind(one).collect::<Vec<_>>();
-            let ends = |next: &CallNumber| self.ends_with(*next, one);
-            failed.extend(behind.into_iter().filter(ends).map(|next| (next, Ended::NotRun(call))));
+            for next in behind {
+                if self.ends_with(next, one) {
+                    failed.push((next, Ended::NotRun(call)));
+                } else {
+                    // It waits for this one no more.
+                    self.look(next);
+                }
+            }
         }
     }
 

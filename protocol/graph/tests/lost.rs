@@ -307,3 +307,26 @@ fn a_run_that_was_told_to_end_is_known() {
     assert_eq!(opened(&actions(&mut transaction)).len(), 1);
     assert!(!transaction.may_be_ending(run.0, run.1, run.2));
 }
+
+/// The same, where the one before it is made again first, and fails then.
+#[test]
+fn a_call_is_made_again_though_the_one_before_it_fails_then() {
+    let later = CallPlan { after: vec![CallNumber(0)], ..call(&[], &[1]) };
+    let mut transaction = started(data(2, &[0, 1]), vec![call(&[], &[0]), later], 1);
+    for number in [0, 1] {
+        transaction.handle_returned(Instant(2), CallNumber(number), ServerNumber(1), 0);
+        transaction.place(Instant(2), &Plain);
+    }
+    actions(&mut transaction);
+    transaction.handle_lost(Instant(3), ServerNumber(1));
+    transaction.handle_server(Instant(4), ServerNumber(2), 1);
+    transaction.place(Instant(4), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)), [(0, 2)]);
+    let kind = ErrorKind::InvalidArgument;
+    let failure = Failure { kind, message: "it is wrong".to_owned(), has_run: true };
+    transaction.handle_failed(Instant(5), CallNumber(0), ServerNumber(2), 1, failure);
+    transaction.place(Instant(5), &Plain);
+    assert_eq!(opened(&actions(&mut transaction)), [(1, 2)]);
+    transaction.handle_returned(Instant(6), CallNumber(1), ServerNumber(2), 1);
+    assert!(transaction.is_over());
+}
