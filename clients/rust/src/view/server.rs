@@ -370,6 +370,7 @@ pub fn is_same_address(one: &str, other: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
