@@ -164,6 +164,15 @@ def test_it_ends_with_its_last_reference(server):
     eventually(lambda: name not in ids(server))
 
 
+def test_an_exception_in_the_block_is_not_hidden(farcall, server):
+    own = farcall.connect(server.address)
+    with pytest.raises(ValueError, match="the block's own"):
+        with own.transaction() as t:
+            t.dgesv(np.eye(2), np.ones((2, 1)))
+            own.close()
+            raise ValueError("the block's own")
+
+
 def test_an_exception_in_the_block_sends_nothing(farcall, server):
     before, data = ids(server), len(server.data())
     with pytest.raises(ZeroDivisionError):

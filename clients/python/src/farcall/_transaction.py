@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import weakref
 from collections.abc import Iterable
@@ -91,8 +92,9 @@ class Transaction:
         if kind is None:
             self._begin()
         else:
-            # Its results say so.
-            self._end("drop a transaction")
+            # Its results say so. What the block raised is not to be hidden by this.
+            with contextlib.suppress(_errors.Error):
+                self._end("drop a transaction")
 
     def _begin(self) -> None:
         handle, error = self._core.handle("begin a transaction"), error_place()

@@ -2,7 +2,7 @@
 //! that a slow source holds up nothing else. A thread stays for a moment with its connection, for the
 //! next pull from the same source: reaching it takes longer than a small value.
 
-mod crew;
+mod workers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use farcall_wire::{Argument, DATA, PULLS, PullRequest, RESUME, SHARED_RESULTS};
 use rustix::event::{PollFd, Timespec, poll};
 
 use crate::options::Settings;
-use crew::{Crew, Job};
+use workers::{Job, Workers};
 
 const OPERATION: &str = "pull data";
 /// Elements with more bytes are in memory of their own.
@@ -30,7 +30,7 @@ const ANSWERS: u32 = 3;
 pub struct Pulling {
     limits: Limits,
     under_way: Arc<Held>,
-    crew: Arc<Crew>,
+    workers: Arc<Workers>,
 }
 
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl Pulling {
             time_max: Duration::from_millis(settings.pull_ms),
             stall_max: Duration::from_millis(settings.pull_stall_ms),
         };
-        Pulling { limits, under_way: Arc::default(), crew: Arc::default() }
+        Pulling { limits, under_way: Arc::default(), workers: Arc::default() }
     }
 
     /// Pulls data, and answers when it is here.
@@ -83,7 +83,7 @@ impl Pulling {
             Ok(part) => part,
             Err(error) => return reply.answer(Err(error)),
         };
-        self.crew.take(transports, self.limits, Job { pull, part, reply });
+        self.workers.take(transports, self.limits, Job { pull, part, reply });
     }
 
     /// Only the one thread of the driver takes parts, so nothing comes between.

@@ -27,7 +27,7 @@ pub(super) struct Job {
 
 /// The threads that pull.
 #[derive(Default)]
-pub(super) struct Crew {
+pub(super) struct Workers {
     /// Those that wait for more to do.
     idle: Mutex<Vec<Idle>>,
     numbers: AtomicU64,
@@ -41,7 +41,7 @@ struct Idle {
     number: u64,
 }
 
-impl Crew {
+impl Workers {
     /// Has a thread pull: one that is connected to the source, or a new one.
     pub(super) fn take(self: &Arc<Self>, transports: TransportsHandle, limits: Limits, job: Job) {
         let connected = {
@@ -56,11 +56,11 @@ impl Crew {
                 Err(unsent) => job = unsent.0,
             }
         }
-        let crew = self.clone();
+        let workers = self.clone();
         // Where no thread can be started, the reply says so as it is dropped.
         let _ = std::thread::Builder::new()
             .name("pull".to_owned())
-            .spawn(move || crew.work(&transports, &limits, job));
+            .spawn(move || workers.work(&transports, &limits, job));
     }
 
     /// What a thread does.
