@@ -73,6 +73,13 @@ impl Meta {
             assert!(eventually(|| known().iter().any(is_it)), "{name}: {:?}", known());
         }
         assert!(eventually(|| client.routine("battery/f_int").is_ok()), "{}", self.server.log());
+        // The interfaces of a server that has joined come one report after the other.
+        let routine = client.routine("battery/f_int").unwrap();
+        for name in names {
+            let options = CallOptions { at: Some((*name).into()), ..CallOptions::default() };
+            let publishes = || routine.call_with([("x", 0.into())], &options).is_ok();
+            assert!(eventually(publishes), "{name}: {}", self.server.log());
+        }
         client
     }
 }
