@@ -1,4 +1,5 @@
 # Queries of a Parquet file beside the same in DuckDB in the client.
+import pathlib
 import sys
 
 from processes import FarcallClient, FarcallServer
@@ -12,7 +13,7 @@ name = "spawner-local"
 slot = "spawner"
 [plugin.options]
 environment = {{ FARCALL_TABLES = "{file}" }}
-modules.tables.readable = ["{file}"]
+modules.tables.readable = ["{file}", "{packages}"]
 """
 
 
@@ -25,7 +26,9 @@ def queries(bench):
         return
     file, manifest = bench.folder / "million.parquet", bench.folder / "tables.toml"
     duckdb.execute(f"COPY (SELECT random() AS x FROM range({ROWS})) TO '{file}'")
-    manifest.write_text(MANIFEST.format(file=file))
+    # The environment that is measured takes its packages from another one.
+    packages = pathlib.Path(duckdb.__file__).parents[1]
+    manifest.write_text(MANIFEST.format(file=file, packages=packages))
     module = bench.stage / "share/farcall/routines/by-name/tables.py"
     options = ("--manifest", manifest, "--python", sys.executable)
     with (
