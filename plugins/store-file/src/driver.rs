@@ -175,7 +175,8 @@ impl Driver {
                 return Ok(work.iter().map(|_| Answer::Read(Ok(Vec::new()))).collect());
             }
             None => {
-                let (file, numbers) = StoreFile::open(&self.settings)?;
+                let opened = StoreFile::open(&self.settings);
+                let (file, numbers) = opened.inspect_err(|error| self.report_once(error))?;
                 self.state.numbers = numbers;
                 self.file.insert(file)
             }
@@ -196,11 +197,14 @@ impl Driver {
 
     /// Says once for each value that it is damaged.
     fn report(&mut self, error: &Error) {
+        if error.kind() == ErrorKind::Damaged {
+            self.report_once(error);
+        }
+    }
+
+    fn report_once(&mut self, error: &Error) {
         let text = error.to_string();
-        if error.kind() == ErrorKind::Damaged
-            && self.reported.len() < REPORTED_MAX
-            && self.reported.insert(text.clone())
-        {
+        if self.reported.len() < REPORTED_MAX && self.reported.insert(text.clone()) {
             (self.notice)(&text);
         }
     }

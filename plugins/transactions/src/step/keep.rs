@@ -354,8 +354,14 @@ fn not_written(error: &Error) -> Error {
     let all = Error::new(error.kind(), "keep a transaction", message);
     let context = error.context().iter();
     let all = context.fold(all, |all, (key, value)| all.with(key.clone(), value));
-    all.fix("wait until there is room and the store is reached, or begin it without keep")
-        .retryable()
+    if error.is_retryable() || error.kind() == ErrorKind::LimitExceeded {
+        return all
+            .fix("wait until there is room and the store is reached, or begin it without keep")
+            .retryable();
+    }
+    // What is damaged or not this user's does not pass by itself.
+    let advice = error.advice().unwrap_or("have the server's administrator look at its store");
+    all.fix(format!("{advice}; or begin it without keep"))
 }
 
 pub(super) fn elsewhere() -> Error {
