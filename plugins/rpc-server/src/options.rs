@@ -184,7 +184,7 @@ impl Default for Options {
             memory_idle_regions_max: 64,
             messages_max: 4096,
             results_dir: String::new(),
-            results_max: 10_000,
+            results_max: 65_536,
             results_bytes_max: 16 << 30,
             results_memory_bytes_max: 1 << 30,
             results_share_percent: 50,
