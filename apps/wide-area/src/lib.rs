@@ -1,0 +1,12 @@
+//! Kernels of the wide-area programs (`wide-area.md` in the design folder; the wide-area paper,
+//! section 4): what one member computes on its own part, and a sequential `solve` made of it.
+//!
+//! Each program is a module: its problem and the parser of its inputs, the pieces that return how
+//! many counted operations they did, and `solve`. No module sends, waits, or reads a clock.
+
+#![forbid(unsafe_code)]
+
+pub mod ida;
+pub mod input;
+pub mod ra;
+pub mod random;
