@@ -1,4 +1,5 @@
 //! The kernels of the wide-area programs against answers that are known from elsewhere.
 
+mod atpg;
 mod ida;
 mod ra;
