@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acp;
 pub mod atpg;
 pub mod ida;
 pub mod input;
