@@ -39,12 +39,12 @@ fn all_solutions_of_three_instances() {
 
 #[test]
 #[ignore = "ten of Korf's instances: run by make soak"]
-fn optimal_moves_of_the_easier_half() {
+fn optimal_moves_of_ten_instances() {
     for number in [9, 28, 30, 31, 45, 47, 48, 2, 13, 23] {
         let instance = instance(number);
         let solved = solve(instance.board);
         assert_eq!(solved.moves, instance.moves);
-        // The first solution of a table is found at the latest when all have been.
+        // All solutions take no fewer nodes than the first; each visited one generates about two.
         assert!(solved.solutions > 0 && 3 * solved.nodes > instance.recomputed);
     }
 }
@@ -150,7 +150,7 @@ fn random_bytes_are_no_panic() {
         let _ = read_instances(&Source { file: "f", text: &text });
         let _ = Board::parse(&Source { file: "f", text: &text });
         let mut job = Job::root(Board::GOAL).to_bytes();
-        let at = random.below(11) as usize;
+        let at = random.below(10) as usize;
         job[at] = random.next_bits() as u8;
         if let Some(job) = Job::from_bytes(&job) {
             search(&job, job.lower_bound());

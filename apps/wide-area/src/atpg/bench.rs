@@ -8,7 +8,7 @@ use crate::input::{InputError, Source, Word};
 /// Bytes that a file may have.
 const BYTES_MAX: usize = 1 << 25;
 /// Nodes that a circuit may have.
-const NODES_MAX: usize = 1 << 20;
+const NODES_MAX: usize = 1 << 17;
 /// Pins that a gate may have.
 const PINS_MAX: usize = 1 << 10;
 

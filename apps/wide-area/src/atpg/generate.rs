@@ -25,7 +25,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { seed: 1, words: 8, backtracks: 64, conflicts: 1 << 20 }
+        Effort { seed: 1, words: 8, backtracks: 64, conflicts: 1 << 18 }
     }
 }
 

@@ -79,12 +79,6 @@ impl Board {
         self.tiles.iter().position(|tile| *tile == 0).unwrap_or(0) as u8
     }
 
-    /// The board after the tile on `square`, a neighbour of the blank, moved into it.
-    pub(super) fn moved(mut self, blank: u8, square: u8) -> Board {
-        self.tiles.swap(usize::from(blank), usize::from(square));
-        self
-    }
-
     /// Each move swaps two tiles and takes the blank one square on: the parity of the permutation
     /// and of the blank's way to its corner change together.
     fn is_solvable(&self) -> bool {

@@ -3,12 +3,13 @@
 use super::board::{Board, MOVES_MAX, SQUARES};
 
 /// Bytes of a job as it travels.
-const JOB_BYTES: usize = 11;
+const JOB_BYTES: usize = 10;
 
 /// A part of the tree: a board, how it was reached, and its distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    board: Board,
+    /// The tile on each square, four bits each, the first square lowest.
+    tiles: u64,
     blank: u8,
     /// The square that the blank came from; the blank's own at the root.
     before: u8,
@@ -89,9 +90,10 @@ const fn distances() -> [[u8; SQUARES]; SQUARES] {
 impl Job {
     /// The whole tree of a board.
     pub fn root(board: Board) -> Job {
-        let tiles = board.tiles().iter().enumerate();
-        let distance = tiles.map(|(square, tile)| DISTANCES[usize::from(*tile)][square]).sum();
-        Job { board, blank: board.blank(), before: board.blank(), made: 0, distance }
+        let squares = board.tiles().iter().enumerate();
+        let distance = squares.map(|(square, tile)| DISTANCES[usize::from(*tile)][square]).sum();
+        let tiles = board.tiles().iter().rev().fold(0, |tiles, tile| tiles << 4 | u64::from(*tile));
+        Job { tiles, blank: board.blank(), before: board.blank(), made: 0, distance }
     }
 
     /// Moves that every solution through this job has at least. The root's is the first bound.
@@ -104,45 +106,43 @@ impl Job {
         u32::from(self.made)
     }
 
-    /// The job as it travels: sixteen tiles of four bits, blank, square before, moves made.
+    /// The job as it travels: the tiles, the square that the blank came from, and moves made.
     pub fn to_bytes(&self) -> [u8; JOB_BYTES] {
-        let mut bytes = [0; JOB_BYTES];
-        for (square, tile) in self.board.tiles().iter().enumerate() {
-            bytes[square / 2] |= tile << (4 * (square % 2));
-        }
-        bytes[8] = self.before;
-        bytes[9] = self.made;
-        bytes[10] = self.distance;
-        bytes
+        let [a, b, c, d, e, f, g, h] = self.tiles.to_le_bytes();
+        [a, b, c, d, e, f, g, h, self.before, self.made]
     }
 
-    /// The job of the same bytes; none if no job has them.
+    /// The job of these bytes; nothing if no job has them.
     pub fn from_bytes(bytes: &[u8]) -> Option<Job> {
-        let bytes: &[u8; JOB_BYTES] = bytes.try_into().ok()?;
-        let board = Board::from_nibbles(&bytes[..8])?;
-        let root = Job::root(board);
-        let job = Job { before: bytes[8], made: bytes[9], ..root };
+        let [tiles @ .., before, made]: [u8; JOB_BYTES] = bytes.try_into().ok()?;
+        let job = Job { before, made, ..Job::root(Board::from_nibbles(&tiles)?) };
         let beside = NEIGHBORS[usize::from(job.blank)];
-        let is_reached = beside.0[..beside.1].contains(&job.before);
-        let is_root = job.made == 0 && job.before == job.blank;
-        let is_bounded = u32::from(job.made) <= MOVES_MAX && bytes[10] == job.distance;
-        ((is_root || is_reached) && is_bounded).then_some(job)
+        let is_root = made == 0 && before == job.blank;
+        let is_reached = made > 0 && beside.0[..beside.1].contains(&before);
+        ((is_root || is_reached) && u32::from(made) <= MOVES_MAX).then_some(job)
     }
 
     /// The job after the blank went to `square`.
     fn after(&self, square: u8) -> Job {
-        let tile = usize::from(self.board.tiles()[usize::from(square)]);
-        let far = &DISTANCES[tile];
-        let distance = self.distance + far[usize::from(self.blank)] - far[usize::from(square)];
-        let board = self.board.moved(self.blank, square);
-        Job { board, blank: square, before: self.blank, made: self.made + 1, distance }
+        let from = shift(square);
+        let tile = (self.tiles >> from) & 15;
+        let far = &DISTANCES[tile as usize];
+        let nearer = far[usize::from(square & 15)];
+        let distance = self.distance + far[usize::from(self.blank & 15)] - nearer;
+        let tiles = self.tiles ^ (tile << from) ^ (tile << shift(self.blank));
+        Job { tiles, blank: square, before: self.blank, made: self.made + 1, distance }
     }
+}
+
+/// Where a square's tile is in a board's word.
+fn shift(square: u8) -> u32 {
+    4 * u32::from(square & 15)
 }
 
 /// Searches a job under a bound, to the end.
 pub fn search(job: &Job, bound: u32) -> Tally {
     let mut tally = Tally::default();
-    descend(job, bound, u32::MAX, &mut tally, &mut |_| ());
+    enter(*job, bound, u32::MAX, &mut tally, &mut |_| ());
     tally
 }
 
@@ -151,18 +151,14 @@ pub fn search(job: &Job, bound: u32) -> Tally {
 /// 1 expands one job into its children.
 pub fn split(job: &Job, bound: u32, depth: u32, put: &mut impl FnMut(Job)) -> Tally {
     let mut tally = Tally::default();
-    descend(job, bound, job.moves_made().saturating_add(depth), &mut tally, put);
+    enter(*job, bound, job.moves_made().saturating_add(depth), &mut tally, put);
     tally
 }
 
-fn descend(job: &Job, bound: u32, depth: u32, tally: &mut Tally, put: &mut impl FnMut(Job)) {
-    let least = job.lower_bound();
-    if least > bound {
-        tally.next_bound = tally.next_bound.min(least);
-        return;
-    }
+/// Visits a job that is within the bound, and what is below it.
+fn descend(job: Job, bound: u32, depth: u32, tally: &mut Tally, put: &mut impl FnMut(Job)) {
     if job.moves_made() >= depth {
-        put(*job);
+        put(job);
         return;
     }
     tally.nodes += 1;
@@ -170,11 +166,21 @@ fn descend(job: &Job, bound: u32, depth: u32, tally: &mut Tally, put: &mut impl 
         tally.solutions += 1;
         return;
     }
-    let beside = &NEIGHBORS[usize::from(job.blank)];
-    for square in &beside.0[..beside.1] {
+    let beside = &NEIGHBORS[usize::from(job.blank & 15)];
+    for square in beside.0.iter().take(beside.1) {
         if *square != job.before {
-            descend(&job.after(*square), bound, depth, tally, put);
+            enter(job.after(*square), bound, depth, tally, put);
         }
+    }
+}
+
+#[inline(always)]
+fn enter(job: Job, bound: u32, depth: u32, tally: &mut Tally, put: &mut impl FnMut(Job)) {
+    let least = job.lower_bound();
+    if least > bound {
+        tally.next_bound = tally.next_bound.min(least);
+    } else {
+        descend(job, bound, depth, tally, put);
     }
 }
 
