@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Plays the scenarios of faults with many more calls than the test suite, each fault alone and
 # twelve pairs, and several servers with metaservers, of which any is killed, with three times as
-# many; then the models of what threads share with more orders, 1,000 seeds of each plan of
-# the simulator, 100,000 seeds of kept transactions, the program of all GridRPC functions 100
-# times, the walk of 5,000 cases at full length, and LAPACK and BLAS with all products of their
-# parameters, of which the suite has the pairs.
+# many; then the models of what threads share with more orders, 1,000 seeds of each plan of the
+# simulator, 100,000 seeds of kept transactions, the wide-area kernels at whole size, the program of
+# all GridRPC functions 100 times, the walk of 5,000 cases at full length, and LAPACK and BLAS with
+# all products of their parameters, of which the suite has the pairs.
 #
 # FARCALL_SOAK_CALLS (default 10000) is how many calls each makes; FARCALL_SOAK_SEED is what is
 # drawn, by default another each time. Words after it name tests, such as `pairs_of_faults` or
@@ -24,6 +24,7 @@ LOOM_MAX_PREEMPTIONS=5 cargo test --release -p farcall-link -p farcall-services 
     -p farcall-transport-unix --lib in_every_order
 FARCALL_SIM_SEEDS=1000 cargo test --release -p farcall-sim --lib
 FARCALL_SIM_SEEDS=100000 cargo test --release -p farcall-transactions --lib sim
+cargo test --release -p farcall-wide-area -- --ignored
 export PATH="$FARCALL_STAGE/venv/bin:$FARCALL_STAGE/bin:$PATH" LD_LIBRARY_PATH="$FARCALL_STAGE/lib"
 tests=("$FARCALL_STAGE/venv/bin/python" -m pytest -q -p no:cacheprovider --import-mode=importlib
     --rootdir="$PWD")

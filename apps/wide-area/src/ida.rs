@@ -14,4 +14,4 @@ mod search;
 
 pub use board::{Board, MOVES_MAX, SQUARES};
 pub use instances::{INSTANCES_MAX, Instance, read_instances};
-pub use search::{Job, Solved, Tally, search, solve, solve_in_jobs, split};
+pub use search::{JOB_BYTES, Job, Solved, Tally, search, solve, solve_in_jobs, split};

@@ -3,7 +3,7 @@
 use super::board::{Board, MOVES_MAX, SQUARES};
 
 /// Bytes of a job as it travels.
-const JOB_BYTES: usize = 10;
+pub const JOB_BYTES: usize = 10;
 
 /// A part of the tree: a board, how it was reached, and its distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
