@@ -13,6 +13,8 @@ mod number;
 mod outbox;
 mod sites;
 
+use std::any::Any;
+
 use farcall_base::Result;
 
 pub use bytes::{Reader, Writer};
@@ -29,7 +31,7 @@ pub use sites::Sites;
 pub struct Rank(pub u32);
 
 /// One thing, at one member.
-pub trait Engine: Send {
+pub trait Engine: Any + Send {
     /// A message of the thing has come from another member.
     ///
     /// # Errors

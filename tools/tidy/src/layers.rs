@@ -33,6 +33,11 @@ const TABLE: &[Row] = &[
         reason: "a service knows the words that are spoken, not who speaks them",
     },
     Row {
+        room: "messaging",
+        may_use: &["base", "protocol", "system", "services"],
+        reason: "messaging carries what members say; it knows no thing, program or client",
+    },
+    Row {
         room: "native",
         may_use: &["base", "protocol", "link"],
         reason: "machine code is called for executables and for clients, and knows neither",
@@ -62,7 +67,16 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "clients",
-        may_use: &["base", "protocol", "system", "link", "native", "transports", "clients"],
+        may_use: &[
+            "base",
+            "protocol",
+            "system",
+            "link",
+            "native",
+            "transports",
+            "messaging",
+            "clients",
+        ],
         reason: "a client never contains the kernel, a plugin, their services or an executable",
     },
     Row {
