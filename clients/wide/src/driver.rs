@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, printable};
 use farcall_messaging_virtual::{Declared, VirtualMember};
 use farcall_wide_engines::Destination;
 
@@ -74,7 +74,7 @@ impl Driver {
     pub fn answer(&mut self, text: &str) -> Result<()> {
         match self {
             Driver::Alone => {
-                println!("answer: {text}");
+                println!("answer: {}", printable(text));
                 Ok(())
             }
             Driver::Virtual(member) => member.answer(text),

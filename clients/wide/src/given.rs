@@ -64,7 +64,7 @@ impl Given {
 /// The descriptor that was inherited. A program of its own does not get it.
 #[allow(unsafe_code)]
 fn taken(fd: RawFd) -> OwnedFd {
-    // SAFETY: `farcall run` made it for this process, and whoever joins takes it once.
+    // SAFETY: `farcall run` made it for this process, and a process joins once.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

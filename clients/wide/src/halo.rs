@@ -37,8 +37,8 @@ impl Halo {
         let engine = engines::Halo::new(number, *rank, sites, freshness, *has_tiers);
         let description = format!("halo of rows of {length} f64, {freshness:?}");
         shared.make(name, description, Box::new(engine))?;
-        let (shared, name) = (shared.clone(), name.to_owned());
-        Ok(Halo { shared, number, name, length, posted: 0, received: 0 })
+        let name = name.to_owned();
+        Ok(Halo { shared: shared.clone(), number, name, length, posted: 0, received: 0 })
     }
 
     /// Sends the first row of this member's part to the member before it, and the last row to the one

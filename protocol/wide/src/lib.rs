@@ -4,6 +4,7 @@
 //! engine's own methods; messages come out into an [`Outbox`]. Real runs, virtual time and the
 //! tests use the same code.
 
+mod bound;
 mod bytes;
 mod collective;
 mod halo;
@@ -11,12 +12,14 @@ mod mail;
 mod message;
 mod number;
 mod outbox;
+mod replica;
 mod sites;
 
 use std::any::Any;
 
 use farcall_base::Result;
 
+pub use bound::Bound;
 pub use bytes::{Reader, Writer};
 pub use collective::{Collectives, Job};
 pub use halo::{Freshness, Halo, Rows, Side};
@@ -24,6 +27,7 @@ pub use mail::{Mail, Wanted};
 pub use message::{Envelope, MESSAGE_BYTES_MAX, ThingNumber};
 pub use number::{Element, Fold};
 pub use outbox::{Destination, Outbox};
+pub use replica::{Order, Replica};
 pub use sites::Sites;
 
 /// A member of a run, by its number.
