@@ -10,6 +10,7 @@ mod ids;
 mod nearest;
 mod printable;
 mod resources;
+mod source_text;
 mod time;
 mod units;
 mod word;
@@ -22,6 +23,7 @@ pub use ids::{
 pub use nearest::nearest;
 pub use printable::{is_obeyed, printable, printable_json, printable_line, printable_output};
 pub use resources::Resources;
+pub use source_text::SourceText;
 pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};
 pub use units::Bytes;
 pub use word::Word;

@@ -8,7 +8,7 @@ mod said;
 use std::path::Path;
 use std::sync::Arc;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, SourceText};
 use farcall_system::plain_file;
 use serde::Deserialize;
 
@@ -107,13 +107,6 @@ struct PluginText {
     _options: toml::Table,
 }
 
-/// The manifest's text with the name of its file, kept so that errors in options can point into it.
-#[derive(Debug)]
-struct Source {
-    file: String,
-    text: String,
-}
-
 impl Manifest {
     /// Reads a file.
     ///
@@ -130,7 +123,7 @@ impl Manifest {
     /// # Errors
     /// `InvalidSource` with file, line, column and the nearest valid key.
     pub fn parse(file: &str, text: &str) -> Result<Manifest> {
-        let source = Arc::new(Source { file: file.to_string(), text: text.to_string() });
+        let source = Arc::new(SourceText { file: file.to_string(), text: text.to_string() });
         let read: FileText =
             toml::from_str(text).map_err(|error| explain::explain(&source, &error))?;
         let entry = |(index, plugin): (usize, PluginText)| PluginEntry {

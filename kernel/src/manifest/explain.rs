@@ -1,16 +1,14 @@
 //! Mistakes in a manifest: where they are, and what was probably meant.
 
-use farcall_base::{Error, ErrorKind, nearest};
-
-use super::Source;
+use farcall_base::{Error, ErrorKind, SourceText, nearest};
 
 /// The house's error for a TOML or schema error in `source`.
-pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
+pub(super) fn explain(source: &SourceText, error: &toml::de::Error) -> Error {
     let message = in_words(error.message().lines().collect::<Vec<_>>().join("; "));
     let words = without_list(message.clone());
     let explained = Error::new(ErrorKind::InvalidSource, "read the configuration file", words);
     let explained = match error.span() {
-        Some(span) => at(source, span.start, explained),
+        Some(span) => source.at(span.start, explained),
         None => explained.with("file", &source.file),
     };
     match advice(&message) {
@@ -39,12 +37,6 @@ fn without_list(message: String) -> String {
     }
 }
 
-/// An error with its place in the manifest.
-pub(super) fn at(source: &Source, offset: usize, error: Error) -> Error {
-    let (line, column) = line_and_column(&source.text, offset);
-    error.with("file", &source.file).with("line", line).with("column", column)
-}
-
 /// serde's message without the names of Rust's types.
 fn in_words(message: String) -> String {
     // What serde says of a number that no 64-bit type holds.
@@ -67,13 +59,6 @@ fn in_words(message: String) -> String {
         Some((rest, words)) => format!("{rest}expected {words}"),
         None => message,
     }
-}
-
-/// Both from 1; the column in characters.
-pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// serde says "unknown field `x`, expected one of `a`, `b`": the first quoted word is wrong, the

@@ -3,24 +3,23 @@
 
 use std::sync::Arc;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, SourceText};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::Source;
-use super::explain::{at, explain};
+use super::explain::explain;
 
 /// The `[plugin.options]` of one plugin, and what the command line puts over them.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The manifest and the plugin's number in it; `None` for a plugin that was made without one.
-    pub(super) place: Option<(Arc<Source>, usize)>,
-    pub(super) overrides: Vec<Arc<Source>>,
+    pub(super) place: Option<(Arc<SourceText>, usize)>,
+    pub(super) overrides: Vec<Arc<SourceText>>,
 }
 
 impl Options {
-    pub(super) fn of_plugin(source: Arc<Source>, index: usize) -> Self {
+    pub(super) fn of_plugin(source: Arc<SourceText>, index: usize) -> Self {
         Options { place: Some((source, index)), overrides: Vec::new() }
     }
 
@@ -36,7 +35,7 @@ impl Options {
     }
 
     pub(super) fn override_with(&mut self, origin: &str, text: &str) -> Result<()> {
-        let source = Source { file: origin.to_string(), text: text.to_string() };
+        let source = SourceText { file: origin.to_string(), text: text.to_string() };
         parse(&source)?;
         self.overrides.push(Arc::new(source));
         Ok(())
@@ -71,7 +70,7 @@ impl Options {
             read_table::<T>(source, table.clone())?;
             merge(&mut merged, table.into_inner());
         }
-        let whole = Source { file: "options".to_string(), text: String::new() };
+        let whole = SourceText { file: "options".to_string(), text: String::new() };
         read_table(&whole, Spanned::new(0..0, merged))
     }
 }
@@ -92,7 +91,7 @@ impl Options {
         )
         .with("option", path.join("."));
         match self.find(path) {
-            Some((source, offset)) => at(&source, offset, error),
+            Some((source, offset)) => source.at(offset, error),
             None => error,
         }
     }
@@ -112,7 +111,7 @@ impl Options {
     }
 
     /// The last text that sets the key, and where in it.
-    fn find(&self, path: &[&str]) -> Option<(Arc<Source>, usize)> {
+    fn find(&self, path: &[&str]) -> Option<(Arc<SourceText>, usize)> {
         let offset = |table: &DeTable<'_>| offset_of(table, path);
         for source in self.overrides.iter().rev() {
             if let Some(offset) = parse(source).ok().and_then(|table| offset(table.get_ref())) {
@@ -148,12 +147,12 @@ fn offset_of(table: &DeTable<'_>, path: &[&str]) -> Option<usize> {
     }
 }
 
-pub(super) fn parse(source: &Source) -> Result<Spanned<DeTable<'_>>> {
+pub(super) fn parse(source: &SourceText) -> Result<Spanned<DeTable<'_>>> {
     DeTable::parse(&source.text).map_err(|error| explain(source, &error))
 }
 
 pub(super) fn read_table<T: DeserializeOwned>(
-    source: &Source,
+    source: &SourceText,
     table: Spanned<DeTable<'_>>,
 ) -> Result<T> {
     T::deserialize(Deserializer::from(table)).map_err(|error| explain(source, &error))

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use farcall_base::Result;
+use farcall_base::{Result, SourceText};
 use toml::de::{DeTable, DeValue};
 
-use super::Source;
-use super::explain::line_and_column;
 use super::options::{Options, options_table, parse, read_table};
 
 /// One option.
@@ -47,7 +45,7 @@ impl Options {
 /// The way through one text.
 struct Walk<'a> {
     all: &'a mut BTreeMap<String, Said>,
-    source: &'a Source,
+    source: &'a SourceText,
     /// Whether its lines are those of a file that people can open.
     has_lines: bool,
 }
@@ -73,7 +71,7 @@ impl Walk<'_> {
 
     fn origin(&self, offset: usize) -> String {
         if self.has_lines {
-            let (line, _) = line_and_column(&self.source.text, offset);
+            let (line, _) = self.source.line_and_column(offset);
             format!("{}:{line}", self.source.file)
         } else {
             self.source.file.clone()
