@@ -6,7 +6,7 @@ stage=$1
 prefix=$2
 
 install -d "$prefix"/{bin,lib/pkgconfig,libexec,include}
-install -d "$prefix"/share/farcall/{routines/by-name,fortran}
+install -d "$prefix"/share/farcall/{routines/by-name,platforms,fortran}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
 install -m 755 "$stage"/libexec/{farcall-lean,libfarcall-lean.so,farcall-sim} "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
@@ -20,6 +20,7 @@ routines=share/farcall/routines
 find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
 (cd "$stage" && find "$routines/by-name" -type f ! -path '*/__pycache__/*' \
     -exec install -D -m 644 {} "$prefix/{}" \;)
+install -m 644 "$stage/share/farcall/platforms"/*.toml "$prefix/share/farcall/platforms/"
 # What `make java` has built; it finds the library from there.
 if [ -e "$stage/share/java/farcall.jar" ]; then
     install -D -m 644 "$stage/share/java/farcall.jar" "$prefix/share/java/farcall.jar"

@@ -39,6 +39,11 @@ for library in routines/*/; do
         while read -r file; do install -C -D -m 644 "$library$file" "$place/$file"; done
 done
 
+# What wide-area programs run on: found by bare name.
+for platform in platforms/*.toml; do
+    install -C -D -m 644 "$platform" "$stage/share/farcall/$platform"
+done
+
 # What Makefiles written for Ninf-G know as $NG_DIR.
 tools/ng/stage.sh "$stage"
 

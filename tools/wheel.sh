@@ -19,7 +19,7 @@ fi
 
 # Nothing newer than the last wheel: nothing to do.
 if [ -e "$stamp" ] && [ -z "$(find clients/python "$stage"/{bin/farcall,lib,include} \
-    routines/{gallery,tables} -type f \
+    routines/{gallery,tables} platforms -type f \
     ! -path '*/__pycache__/*' -newer "$stamp" -print -quit)" ]; then
     exit 0
 fi

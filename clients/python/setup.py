@@ -42,6 +42,8 @@ def staged():
     for header in sorted((STAGE / "include").glob("*.h")):
         yield header, f"include/{header.name}"
     yield from ((file, f"share/farcall/routines/{file.name}") for file in routines())
+    for file in sorted((ROOT / "platforms").glob("*.toml")):
+        yield file, f"share/farcall/platforms/{file.name}"
     for module in PYTHON_MODULES:
         for file in sorted((ROOT / "routines" / module).rglob("*")):
             own = not file.name.startswith(("test_", "conftest")) and file.suffix != ".pyc"
