@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 export FARCALL_FUZZ_TIMES=${FARCALL_FUZZ_TIMES:-50}
 echo "fuzz loops, $FARCALL_FUZZ_TIMES times as long as in the suite"
 cargo test --release --no-fail-fast -p farcall-wire -p farcall-idl -p farcall-call \
-    -p farcall-kernel -p farcall-link \
+    -p farcall-kernel -p farcall-link -p farcall-platform \
     -p farcall-transport-unix -p farcall-transport-tls -p farcall-rpc-server \
     -p farcall-transactions fuzz
 
@@ -31,6 +31,7 @@ for target in $(cargo +nightly fuzz list "${fuzz[@]}"); do
     places=("build/fuzz/$target")
     mkdir -p "${places[0]}"
     [ "$target" = interface_files ] && places+=(protocol/idl/tests/golden/valid)
+    [ "$target" = platforms ] && places+=(platforms)
     cargo +nightly fuzz run "${fuzz[@]}" --target-dir target/fuzz "$target" "${places[@]}" -- \
         -max_total_time="$seconds" -artifact_prefix="build/fuzz/$target-" \
         -verbosity=0 -print_final_stats=1
