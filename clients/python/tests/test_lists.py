@@ -83,11 +83,12 @@ def test_calls_run_where_their_data_is(farcall, pair):
         b = np.ones((2, 1))
         assert server.dgesv(d, b).server == second
         assert server.dgesv(d, b, at=second).server == second
-        with pytest.raises(farcall.InvalidArgument, match="at another server.*leave at= out"):
-            server.dgesv(d, b, at=first)
         best, other = server.dgesv.explain(d, b)
         assert best.server == second and best.chosen
         assert other.excluded and f"data of the call is at {second}" in other.note
+        # It is brought to the server that is named.
+        r = server.dgesv(d, b, at=first)
+        assert r.server == first and np.allclose(r.B, 1)
         with pytest.raises(farcall.NotFound) as wrong:
             server.put(np.eye(2), at="nowhere")
         assert str(wrong.value).count(first) == 1, wrong.value

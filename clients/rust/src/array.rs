@@ -110,9 +110,14 @@ impl View<'_> {
 }
 
 impl View<'static> {
-    /// Elements that a region keeps, for a call to read.
-    pub(crate) fn kept(region: Arc<dyn Region>, element: ElementType, shape: Shape) -> Self {
-        let base = region.base();
+    /// Elements that a region keeps from this byte on, for a call to read.
+    pub(crate) fn kept(
+        region: Arc<dyn Region>,
+        offset: usize,
+        element: ElementType,
+        shape: Shape,
+    ) -> Self {
+        let base = region.base().wrapping_add(offset);
         let shape = Some(shape);
         let place = Place {
             base,

@@ -16,7 +16,7 @@ use farcall_wire::{InterfaceReply, Reply};
 use crate::argument::Argument;
 use crate::marshal::PreparedCalls;
 use crate::session::Pace;
-use crate::view::Placing;
+use crate::view::{KnownTakers, Placing};
 
 /// Longest room for a text that is filled up: a longer one is a mistake, which the call's limits
 /// refuse.
@@ -36,6 +36,8 @@ pub struct Contract {
     pub prepared: PreparedCalls,
     /// What is known of where its calls run, if they may run on several servers.
     pub placing: Option<Placing>,
+    /// The servers that take its calls, as far as that was asked.
+    pub takers: KnownTakers,
     /// What a binding has worked out for all calls.
     pub binding: OnceLock<Box<dyn Any + Send + Sync>>,
     left_out: LeftOut,
@@ -121,6 +123,7 @@ impl Contract {
             call_hash,
             pace: Pace::default(),
             prepared: PreparedCalls::default(),
+            takers: KnownTakers::default(),
             binding: OnceLock::new(),
             interface,
         }

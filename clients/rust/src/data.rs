@@ -1,17 +1,20 @@
 //! Data: values that stay at a server (spec/wire.md, section 12).
 
+mod carrying;
+mod copies;
 mod listing;
 mod made;
+mod target;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farcall_base::{DataId, Error, ErrorKind, Result};
 use farcall_idl::data::DataKind;
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Interface, Order, Parameter, Shape};
-use farcall_wire::{Argument as WireArgument, DATA, Reply, Request};
+use farcall_wire::{Argument as WireArgument, DATA, Failure, Reply, Request};
 
 use crate::argument::Argument;
 use crate::client::{CallOptions, Client, ended_early};
@@ -20,8 +23,12 @@ use crate::pending::PendingCall;
 use crate::results::{Output, Outputs};
 use crate::routine::Routine;
 use crate::session::Session;
-use crate::view::Server;
+use crate::view::{self, Server};
+pub(crate) use carrying::Carrier;
+pub(crate) use copies::Brought;
+use copies::Copies;
 pub(crate) use made::{Made, WeakData};
+pub(crate) use target::{Target, bring, target};
 
 /// The parameter of the routines that take and give data.
 const VALUE: &str = "value";
@@ -41,10 +48,16 @@ struct Inner {
     extents: OnceLock<Vec<u64>>,
     /// Where it is: its call may move to another server.
     place: Mutex<Place>,
+    /// The number of the call of this program that makes it; 0 for no call.
+    call: AtomicU64,
     /// Whether it outlasts this.
     is_left: AtomicBool,
     /// The call of a transaction that makes it.
     made: Option<Made>,
+    /// At other servers, for calls that run there. They go with this.
+    copies: Copies,
+    /// Why it does not come, where it is a copy.
+    trouble: OnceLock<Failure>,
 }
 
 #[derive(Clone)]
@@ -103,6 +116,7 @@ impl Data {
     pub fn delete(&self) -> Result<()> {
         self.check_begun("delete data")?;
         self.leave();
+        self.0.copies.clear();
         delete(&self.place().session, vec![self.0.id])
     }
 
@@ -141,19 +155,32 @@ impl Data {
         self.place().server.unwrap_or_else(|| self.0.client.view().home().clone())
     }
 
-    /// Its call goes over this connection.
-    pub(crate) fn is_made_at(&self, session: &Arc<Session>, server: Option<Arc<Server>>) {
+    /// The same, for a call that goes there.
+    pub(crate) fn open_place(&self) -> view::Place {
+        let Place { session, server } = self.place();
+        view::Place { session, placed: server.map(view::Placed::bound) }
+    }
+
+    /// A call of this program makes it, over this connection.
+    pub(crate) fn is_made_at(
+        &self,
+        session: &Arc<Session>,
+        server: Option<Arc<Server>>,
+        call: u64,
+    ) {
         *lock(&self.0.place) = Place { session: session.clone(), server };
+        self.0.call.store(call, Ordering::Relaxed);
+    }
+
+    /// Whether a call of this program is about to make it: its server may not know of it yet.
+    fn is_being_made(&self) -> bool {
+        let call = self.0.call.load(Ordering::Relaxed);
+        call != 0 && self.place().session.is_under_way(call)
     }
 
     /// Its extents are known.
     pub(crate) fn has_extents(&self, extents: Vec<u64>) {
         let _ = self.0.extents.set(extents);
-    }
-
-    /// Whether both are at one server.
-    fn is_beside(&self, other: &Data) -> bool {
-        Arc::ptr_eq(&self.place().session, &other.place().session)
     }
 }
 
@@ -284,47 +311,13 @@ impl Inner {
             kind,
             extents: OnceLock::new(),
             place: Mutex::new(Place { session: client.session().clone(), server: None }),
+            call: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
             made: None,
+            copies: Copies::default(),
+            trouble: OnceLock::new(),
         }
     }
-}
-
-/// Where a call goes whose arguments are data: to where these are.
-///
-/// # Errors
-/// `InvalidArgument` where they are at several servers.
-pub(crate) fn server_of(arguments: &[Argument<'_>]) -> Result<Option<(DataId, Arc<Server>)>> {
-    let mut all = arguments.iter().filter_map(|argument| match argument {
-        Argument::Data(data) => Some(data),
-        _ => None,
-    });
-    let Some(first) = all.next() else { return Ok(None) };
-    first.check_begun("call")?;
-    all.clone().try_for_each(|other| other.check_begun("call"))?;
-    match all.find(|other| !other.is_beside(first)) {
-        None => Ok(Some((first.id(), first.holder()))),
-        Some(other) => {
-            Err(Error::new(ErrorKind::InvalidArgument, "call", "its data is at several servers")
-                .with("data", first.id())
-                .with("server", first.server())
-                .with("data", other.id())
-                .with("server", other.server())
-                .fix("fetch one of them, and put it where the other is"))
-        }
-    }
-}
-
-/// Refuses a call that is bound to another server than its data is at.
-pub(crate) fn check_at(client: &Client, at: &str, id: DataId, holder: &Arc<Server>) -> Result<()> {
-    if Arc::ptr_eq(&client.view().server_at(at)?, holder) {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::InvalidArgument, "call", "its data is at another server")
-        .with("data", id)
-        .with("server", &holder.name)
-        .with("at", at)
-        .fix("leave at= out, or fetch the data and put it there"))
 }
 
 fn delete(session: &Session, ids: Vec<DataId>) -> Result<()> {

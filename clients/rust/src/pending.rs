@@ -19,7 +19,7 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
 use crate::session::{CallbackTimes, Session, Stays, Told, Transfer, earlier};
-use crate::view::{Apart, Place, Placed, Server, hinting, open_placed};
+use crate::view::{Apart, Place, Placed, Server, hinting, open_placed, open_there};
 use conditions::{audience_of, conditions};
 pub(crate) use farmed::Farmed;
 pub use news::News;
@@ -85,10 +85,11 @@ impl PendingCall {
                 (wait, farmed),
             );
         }
-        PendingCall::open_passed(client, contract, passed, options, (wait, farmed), None)
+        let waits = (wait, farmed);
+        PendingCall::open_passed(client, contract, passed, options, waits, (None, None))
     }
 
-    /// Opens a call whose arguments are complete.
+    /// Opens a call whose arguments are complete: there, if it is known where.
     // Inside its callers, the call is not moved once more.
     #[inline(always)]
     fn open_passed(
@@ -97,7 +98,7 @@ impl PendingCall {
         passed: Passed,
         options: &CallOptions,
         (wait, farmed): (Option<Duration>, Option<Farmed>),
-        stays: Option<Stays>,
+        (stays, there): (Option<Stays>, Option<Place>),
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
@@ -106,7 +107,11 @@ impl PendingCall {
         let nulls = passed.nulls();
         let mut asked = Some((passed, conditions));
         let room = farmed.map_or(wait, |farmed| Some(farmed.room));
-        let (place, number) = if contract.placing.is_some() || options.at.is_some() {
+        let (place, number) = if let Some(place) = there {
+            let opened = open_there(&client, contract, &mut asked, &place, room)?;
+            let Some(number) = opened else { return Ok(None) };
+            (Some(place), number)
+        } else if contract.placing.is_some() || options.at.is_some() {
             let opened = open_placed(&client, contract, &mut asked, options, (wait, room))?;
             let Some((place, number)) = opened else { return Ok(None) };
             (Some(place), number)

@@ -13,7 +13,7 @@ use farcall_link::strided::Strided;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::CallTimes;
 
-use crate::array::Element;
+use crate::array::{Element, View};
 use crate::data::Data;
 use crate::per_process::PerProcess;
 use crate::view::Server;
@@ -302,6 +302,12 @@ impl OwnedArray {
     /// array, lives.
     pub fn address(&self) -> *mut u8 {
         self.region.base().wrapping_add(self.offset)
+    }
+
+    /// The same elements as an argument, which keeps them.
+    pub(crate) fn view(&self) -> View<'static> {
+        let shape = (self.shape.clone(), self.strides.clone());
+        View::kept(self.region.clone(), self.offset, self.element, shape)
     }
 
     /// Drops dimensions that the caller did not give.

@@ -14,6 +14,7 @@ mod placing;
 mod relay;
 mod search;
 mod server;
+mod takers;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +25,7 @@ use farcall_base::{Error, ErrorKind, ObjectId, Result};
 use rustc_hash::FxHashMap;
 
 use crate::address::Address;
+use crate::data::Carrier;
 use crate::dial::ConnectOptions;
 use crate::listed::Roll;
 use crate::session::Session;
@@ -33,11 +35,12 @@ pub use finding::{Place, Placed};
 pub use hint::hinting;
 pub use members::{ByServer, Unanswered};
 pub use moving::Apart;
-pub use opening::open_placed;
+pub use opening::{open_placed, open_there};
 use outcomes::Outcomes;
 pub use placing::Placing;
 use search::Search;
 pub use server::{Server, dial_one};
+pub use takers::{KnownTakers, Takers};
 use waiting::Bell;
 
 /// Servers that one client knows at a time, and objects of which it knows where they are.
@@ -69,6 +72,8 @@ pub struct View {
     bell: Bell,
     /// Whether the server that is asked knew others, and when that was.
     known_others: Mutex<Option<(bool, Instant)>>,
+    /// Values on their way from one server to another.
+    pub carrier: Carrier,
 }
 
 /// The connections of one client.
@@ -114,6 +119,7 @@ impl View {
             objects: Mutex::default(),
             bell: Bell::default(),
             known_others: Mutex::default(),
+            carrier: Carrier::default(),
         })
     }
 
@@ -136,6 +142,11 @@ impl View {
     /// The server that was connected to.
     pub fn home(&self) -> &Arc<Server> {
         &self.home
+    }
+
+    /// Whether this is the server that was connected to, by whatever name.
+    pub fn is_home(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(server, &self.home) || server.is_over(&self.home_session)
     }
 
     /// Whether there were ever connections to other servers.

@@ -1,6 +1,5 @@
 //! Which servers a server knows, and where it would place a call.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -15,7 +14,8 @@ use farcall_wire::{
 
 use super::Client;
 use crate::argument::Argument;
-use crate::data::server_of;
+use crate::client::CallOptions;
+use crate::data::{Target, target};
 use crate::marshal::with_given;
 use crate::routine::Routine;
 use crate::view::Server;
@@ -151,8 +151,9 @@ impl Client {
         let mut explanation = with_given(&routine.contract, arguments, |given, _| {
             self.explain(routine, given, timeout)
         })?;
-        if let Some((_, holder)) = server_of(arguments)? {
-            bind_to(&mut explanation.servers, &holder, Arc::ptr_eq(&holder, self.view().home()));
+        let options = CallOptions::default();
+        if let Target::There(server) = target(self, &routine.contract, arguments, &options)? {
+            bind_to(&mut explanation.servers, &server, self.view().is_home(&server));
         }
         Ok(explanation)
     }

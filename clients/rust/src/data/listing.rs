@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::view::{ByServer, Server};
 
 /// What one answer tells of at most.
-const LISTED_MAX: usize = 1000;
+pub(super) const LISTED_MAX: usize = 1000;
 
 impl Client {
     /// Data by its id, which this client does not delete by itself: of another process of this user,
@@ -120,7 +120,7 @@ fn found_at(
     Ok((found, Place { session, server: Some(server.clone()) }))
 }
 
-fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
+pub(super) fn ask_data(session: &Session, ids: Vec<DataId>) -> Result<Vec<DataStatus>> {
     check_feature(session)?;
     match session.ask(&Request::Data(ids), None)? {
         Some(Reply::Data(all)) => Ok(all),

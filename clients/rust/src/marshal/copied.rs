@@ -49,7 +49,7 @@ pub fn copy_arrays(contract: &Contract, passed: &mut Passed, limit: Bytes) -> Re
         let region: Arc<dyn Region> =
             Arc::new(HeapRegion::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX))?);
         copy_place(place, &from, &region, &inside, Direction::In)?;
-        let copy = View::kept(region, parameter.element, (counts, strides));
+        let copy = View::kept(region, 0, parameter.element, (counts, strides));
         let given = std::mem::replace(&mut passed.arguments[index], Argument::Array(copy));
         if parameter.mode == Mode::InOut
             && let (Some(place @ Destination::InPlace), Argument::Array(given)) =

@@ -12,16 +12,18 @@ use super::{Farmed, PendingCall};
 use crate::argument::{Argument, Destination, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
-use crate::data::{self, Data};
+use crate::data::{self, Brought, Data, Target};
 use crate::marshal::Prepared;
 use crate::results::{Output, Outputs};
 use crate::session::{Session, Stays};
-use crate::view::Server;
+use crate::view::{Place, Server};
 
 /// What calls have to do with data.
 pub(super) struct Staying {
     /// The results that stay, by parameter.
     made: Vec<(usize, Data)>,
+    /// Data that was elsewhere.
+    brought: Vec<Brought>,
     /// What is fetched.
     fetched: Option<Fetched>,
 }
@@ -42,29 +44,29 @@ impl PendingCall {
     pub(super) fn open_beside_data(
         client: Client,
         contract: &Arc<Contract>,
-        passed: Passed,
+        mut passed: Passed,
         options: &CallOptions,
         waits: (Option<Duration>, Option<Farmed>),
     ) -> Result<Option<PendingCall>> {
-        let mut bound = options.clone();
-        if let Some((id, holder)) = data::server_of(&passed.arguments)? {
-            match &options.at {
-                Some(at) => data::check_at(&client, at, id, &holder)?,
-                None if Arc::ptr_eq(&holder, client.view().home()) => {}
-                None => bound.at = Some(holder.name.clone()),
-            }
-        }
+        let Some(place) = place(&client, contract, &passed, options, waits.0)? else {
+            return Ok(None);
+        };
+        let brought = match &place {
+            Some(place) => data::bring(&client, place, &mut passed.arguments)?,
+            None => Vec::new(),
+        };
         let has_place = |index| has_place(contract, &passed, index);
-        let stays = bound.stay.results(&client, &contract.interface, has_place)?;
+        let stays = options.stay.results(&client, &contract.interface, has_place)?;
         let ids: Vec<_> = stays.iter().map(|(index, data)| (*index, data.id())).collect();
         if !ids.is_empty() {
             tell_extents(contract, &passed, &stays)?;
         }
         let lease = options.lease.filter(|lease| !lease.is_zero());
         let named = (!ids.is_empty()).then_some(Stays { ids, lease });
-        let opened = PendingCall::open_passed(client, contract, passed, &bound, waits, named)?;
+        let opened =
+            PendingCall::open_passed(client, contract, passed, options, waits, (named, place))?;
         Ok(opened.map(|mut call| {
-            call.stays = Some(Box::new(Staying { made: stays, fetched: None }));
+            call.stays = Some(Box::new(Staying { made: stays, brought, fetched: None }));
             call.data_is_made_here();
             call
         }))
@@ -82,8 +84,9 @@ impl PendingCall {
         let passed = Passed::owned(extents.chain([array]).collect());
         let stays = Stays { ids: vec![(value, data.id())], lease: options.lease };
         let client = data.client().clone();
+        let beside = (Some(stays), Some(data.open_place()));
         let opened =
-            PendingCall::open_passed(client, contract, passed, options, (None, None), Some(stays))?;
+            PendingCall::open_passed(client, contract, passed, options, (None, None), beside)?;
         opened.ok_or_else(|| Error::internal("put data", "the wait for a free place ended early"))
     }
 
@@ -100,7 +103,8 @@ impl PendingCall {
     /// Its data is where it goes.
     pub(crate) fn data_is_made_here(&self) {
         let server = self.placed.as_ref().map(|placed| placed.server.clone());
-        self.staying().iter().for_each(|(_, data)| data.is_made_at(&self.session, server.clone()));
+        let made = self.staying().iter();
+        made.for_each(|(_, data)| data.is_made_at(&self.session, server.clone(), self.number));
     }
 
     /// Has the value of data come; the server answers when the call that makes it has ended.
@@ -121,7 +125,7 @@ impl PendingCall {
         let client = data.client().clone();
         let found = (id, (number, contract));
         let mut call = PendingCall::taken_up(client, (server, session), found, deadline);
-        call.stays = Some(Box::new(Staying { made: Vec::new(), fetched }));
+        call.stays = Some(Box::new(Staying { made: Vec::new(), brought: Vec::new(), fetched }));
         Ok(call)
     }
 
@@ -136,7 +140,10 @@ impl PendingCall {
                 None => data::not_found("fetch data", *id, server),
             },
             Some(Fetched { id, .. }) => error.with("data", *id),
-            None => error,
+            None => match &self.stays {
+                Some(stays) => stays.of_brought(error, &self.contract),
+                None => error,
+            },
         }
     }
 
@@ -166,6 +173,13 @@ impl PendingCall {
 }
 
 impl Staying {
+    /// What a call says that failed, if that was for data which is brought.
+    fn of_brought(&self, error: Error, contract: &Contract) -> Error {
+        let said: Vec<Error> =
+            self.brought.iter().filter_map(|one| one.of_failed(&error, contract)).collect();
+        said.into_iter().next().unwrap_or(error)
+    }
+
     #[cold]
     fn put_into(&self, outputs: &mut Outputs) {
         for (index, data) in &self.made {
@@ -212,4 +226,30 @@ fn tell_extents(contract: &Contract, passed: &Passed, stays: &[(usize, Data)]) -
         }
     }
     Ok(())
+}
+
+/// Where a call goes that has data, or whose results stay: `None` if that is not known within
+/// `wait`, and `None` inside where it goes as calls without data do.
+fn place(
+    client: &Client,
+    contract: &Arc<Contract>,
+    passed: &Passed,
+    options: &CallOptions,
+    wait: Option<Duration>,
+) -> Result<Option<Option<Place>>> {
+    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let server = match data::target(client, contract, &passed.arguments, options)? {
+        Target::Free => return Ok(Some(None)),
+        Target::There(server) if client.view().is_home(&server) => None,
+        Target::There(server) => Some(server),
+        Target::Anywhere => {
+            let waits = (deadline, wait);
+            let found = client.place(contract, &passed.arguments, options, &[], waits)?;
+            return Ok(found.map(|place| Some(place.bound())));
+        }
+    };
+    match server {
+        None => Ok(Some(Some(client.at_home()))),
+        Some(server) => client.bound(server, (deadline, wait)).map(|place| Some(Some(place))),
+    }
 }

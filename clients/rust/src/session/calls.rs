@@ -192,6 +192,12 @@ impl Session {
         self.lock().caller.take_farmed(farm, told);
     }
 
+    /// Whether a call has not ended, as far as what has arrived tells.
+    pub fn is_under_way(&self, number: u64) -> bool {
+        let _ = self.process();
+        !self.lock().caller.is_over(number)
+    }
+
     /// Calls that wait for others to leave with them leave now.
     pub fn send_gathered(&self) {
         let mut core = self.lock();

@@ -100,6 +100,12 @@ impl Place {
         (!Arc::ptr_eq(server, client.view().home())).then_some(&*server.name)
     }
 
+    /// The same for a call that goes nowhere else: its data is brought there.
+    pub fn bound(mut self) -> Place {
+        self.placed.iter_mut().for_each(|placed| placed.is_movable = false);
+        self
+    }
+
     /// What its server is told of the call, and what is kept with it.
     #[inline]
     pub fn tell(&self, conditions: &mut Conditions) {

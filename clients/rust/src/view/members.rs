@@ -138,7 +138,7 @@ impl View {
     /// # Errors
     /// `NotFound` with the nearest names.
     pub fn server_at(self: &Arc<View>, at: &str) -> Result<Arc<Server>> {
-        if self.is_home(at) {
+        if self.is_called_home(at) {
             return Ok(self.home.clone());
         }
         let known = lock(&self.servers).values().find(|server| server.is_called(at)).cloned();
@@ -163,7 +163,7 @@ impl View {
     }
 
     /// Whether the server that was connected to is called so, and takes calls.
-    fn is_home(&self, at: &str) -> bool {
+    fn is_called_home(&self, at: &str) -> bool {
         self.home.is_called(at) && self.takes_calls()
     }
 
@@ -433,7 +433,8 @@ impl Client {
         }
     }
 
-    fn bound(
+    /// A call goes there, and nowhere else.
+    pub(crate) fn bound(
         &self,
         server: Arc<Server>,
         waits: (Option<Instant>, Option<Duration>),

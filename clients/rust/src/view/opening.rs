@@ -32,10 +32,7 @@ pub fn open_placed(
         let place = client.place(contract, &passed.arguments, options, &without, until)?;
         let Some(place) = place else { return Ok(None) };
         place.tell(conditions);
-        if let Some((id, _)) = conditions.special.as_mut().and_then(|it| it.keep.as_mut()) {
-            *id = hinting(*id, place.elsewhere(client));
-        }
-        match (place.session.open(contract, asked, None, room), &place.placed) {
+        match (open_there(client, contract, asked, &place, room), &place.placed) {
             (Ok(number), _) => return Ok(number.map(|number| (place, number))),
             // That connection is gone, and nothing of the call has left.
             (Err(error), Some(placed)) if placed.is_movable && asked.is_some() => {
@@ -49,4 +46,19 @@ pub fn open_placed(
             (Err(error), _) => return Err(error),
         }
     }
+}
+
+/// Opens a call there; `None` where there is no room within `room`.
+pub fn open_there(
+    client: &Client,
+    contract: &Arc<Contract>,
+    asked: &mut Option<(Passed, Conditions)>,
+    place: &Place,
+    room: Option<Duration>,
+) -> Result<Option<u64>> {
+    let special = asked.as_mut().and_then(|(_, conditions)| conditions.special.as_mut());
+    if let Some((id, _)) = special.and_then(|special| special.keep.as_mut()) {
+        *id = hinting(*id, place.elsewhere(client));
+    }
+    place.session.open(contract, asked, None, room)
 }

@@ -95,6 +95,11 @@ impl Server {
         matches!(lock(&self.place).line, Line::Up(_))
     }
 
+    /// Whether it is reached over this connection.
+    pub fn is_over(&self, session: &Arc<Session>) -> bool {
+        matches!(&lock(&self.place).line, Line::Up(own) if Arc::ptr_eq(own, session))
+    }
+
     /// Whether it has no call of this client.
     #[inline]
     pub fn is_idle(&self) -> bool {
