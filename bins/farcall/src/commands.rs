@@ -20,6 +20,7 @@ mod objects;
 mod pilot;
 mod relay;
 mod resources;
+mod run;
 mod scan;
 mod servers;
 mod service;
@@ -111,6 +112,8 @@ pub enum Command {
     Scan(scan::ScanArguments),
     /// Run a study of placement: where calls go, in virtual time
     Sim(sim::SimArguments),
+    /// Run a wide-area program: its members, in virtual time
+    Run(run::RunArguments),
     /// Run the tools of Ninf-G: ng_gen, ng_cc and others
     Ng(ng::NgArguments),
     /// Print a shell's completion script for farcall
@@ -205,6 +208,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Fmt(arguments) => fmt::fmt(&arguments),
         Command::Scan(arguments) => scan::scan(&arguments),
         Command::Sim(arguments) => sim::sim(&arguments),
+        Command::Run(arguments) => run::run(&arguments).map(success),
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 
 use farcall_base::{Error, ErrorKind, Result, printable};
-use farcall_messaging_virtual::{Declared, VirtualMember};
+use farcall_messaging_virtual::{Declared, MessageCost, VirtualMember};
 use farcall_wide_engines::Destination;
 
 use crate::given::Way;
@@ -16,7 +16,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    pub fn new(way: Way, message: u64) -> Result<Driver> {
+    pub fn new(way: Way, message: MessageCost) -> Result<Driver> {
         match way {
             Way::Alone => Ok(Driver::Alone),
             Way::Virtual(fd) => {

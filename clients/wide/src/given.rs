@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_messaging_virtual::MessageCost;
 use farcall_wide_engines::{Rank, Sites};
 
 /// How a member's messages go.
@@ -22,8 +23,8 @@ pub struct Given {
     pub rank: Rank,
     pub sites: Sites,
     pub has_tiers: bool,
-    /// Nanoseconds of the processor for each message.
-    pub message: u64,
+    /// What a message costs the processor.
+    pub message: MessageCost,
     /// Picoseconds of an operation of each kernel.
     pub kernels: BTreeMap<String, u64>,
 }
@@ -37,7 +38,7 @@ impl Given {
                 rank: Rank(0),
                 sites: Sites::new(&[1])?,
                 has_tiers: false,
-                message: 0,
+                message: MessageCost::default(),
                 kernels: BTreeMap::new(),
             });
         };
@@ -48,14 +49,19 @@ impl Given {
         let rank = rank.parse().ok().filter(|rank| *rank < sites.members()).map(Rank);
         let rank = rank.ok_or_else(|| wrong("FARCALL_RUN_RANK", "no rank"))?;
         let costs = variable("FARCALL_RUN_COSTS")?;
+        let mut costs = costs.split(';');
+        let message = costs.next().and_then(|message| {
+            let (time, rate) = message.split_once(',')?;
+            Some(MessageCost { time: time.parse().ok()?, rate: rate.parse().ok()? })
+        });
+        let message = message.ok_or_else(|| wrong("FARCALL_RUN_COSTS", "no cost of a message"))?;
         let mut kernels = BTreeMap::new();
-        for cost in costs.split(';').filter(|cost| !cost.is_empty()) {
+        for cost in costs {
             let parts =
                 cost.split_once('=').and_then(|(name, cost)| Some((name, cost.parse().ok()?)));
             let (name, cost) = parts.ok_or_else(|| wrong("FARCALL_RUN_COSTS", cost))?;
             kernels.insert(name.to_owned(), cost);
         }
-        let message = kernels.remove("message").unwrap_or(0) / 1000;
         let has_tiers = variable("FARCALL_RUN_TIERS")? == "on";
         Ok(Given { way: Way::Virtual(taken(fd)), rank, sites, has_tiers, message, kernels })
     }

@@ -12,5 +12,5 @@ mod network;
 pub use frames::{Declared, ToHub, ToMember};
 pub use hub::{Finished, Hub, MemberEnd, Traffic};
 pub use member::{Arrival, VirtualMember, random};
-pub use model::{Between, Gateway, Inside, Model};
+pub use model::{Between, Gateway, Inside, MessageCost, Model};
 pub use network::{Delivery, Network};

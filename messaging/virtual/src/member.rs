@@ -6,6 +6,7 @@ use farcall_base::{Result, SeededRandom};
 use farcall_wide_engines::{Destination, Rank};
 
 use crate::frames::{Declared, ToHub, ToMember};
+use crate::model::MessageCost;
 
 /// Bytes that are kept before they are written.
 const BATCH_BYTES: usize = 64 << 10;
@@ -31,8 +32,8 @@ pub struct VirtualMember<S> {
     taken: u64,
     /// Nothing else happens before this.
     horizon: u64,
-    /// Nanoseconds of the processor for each message.
-    message: u64,
+    /// What a message costs the processor.
+    message: MessageCost,
     /// Nanoseconds of all work so far.
     work: u64,
     /// What the hub is to know.
@@ -44,7 +45,7 @@ impl<S: Read + Write> VirtualMember<S> {
     ///
     /// # Errors
     /// `ConnectionLost`.
-    pub fn join(from: S, to: S, message: u64) -> Result<VirtualMember<S>> {
+    pub fn join(from: S, to: S, message: MessageCost) -> Result<VirtualMember<S>> {
         let mut member = VirtualMember {
             from: BufReader::new(from),
             to,
@@ -94,7 +95,7 @@ impl<S: Read + Write> VirtualMember<S> {
     /// # Errors
     /// `ConnectionLost`.
     pub fn send(&mut self, to: Destination, message: Vec<u8>) -> Result<()> {
-        self.clock = self.clock.saturating_add(self.message);
+        self.clock = self.clock.saturating_add(self.message.of(message.len()));
         self.horizon = self.horizon.min(self.clock);
         self.say(&ToHub::Send(self.clock, to, message))
     }
@@ -150,9 +151,9 @@ impl<S: Read + Write> VirtualMember<S> {
                 let begin = now.max(self.taken);
                 // The program's clock was there when it began to wait.
                 let begin = if is_working { begin } else { begin.max(self.clock) };
-                let mut at = begin.saturating_add(self.message);
+                let mut at = begin.saturating_add(self.message.of(message.len()));
                 for (to, message) in arrival.arrive(from, &message)? {
-                    at = at.saturating_add(self.message);
+                    at = at.saturating_add(self.message.of(message.len()));
                     self.say(&ToHub::Send(at, to, message))?;
                 }
                 self.taken = at;

@@ -239,7 +239,7 @@ fn serve(busy: &mut u64, time: u64, takes: u64) -> u64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::model::Gateway;
+    use crate::model::{Gateway, MessageCost};
 
     const US: u64 = 1000;
 
@@ -250,7 +250,7 @@ mod tests {
         let inside = Inside { latency: 20 * US, multicast: 65 * US, rate: 26_000_000 };
         let between = Between { latency: 350 * US, rate: 566_250 };
         Network::new(Model {
-            message: vec![80 * US; count],
+            message: vec![MessageCost { time: 80 * US, rate: 0 }; count],
             inside: vec![inside; count],
             gateways: vec![Gateway { out: 200 * US, into: 800 * US }; count],
             between: vec![vec![between; count]; count],

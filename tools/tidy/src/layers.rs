@@ -103,6 +103,7 @@ const TABLE: &[Row] = &[
             "services",
             "kernel",
             "transports",
+            "messaging",
             "executable",
             "clients",
         ],

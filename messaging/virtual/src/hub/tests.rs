@@ -7,7 +7,7 @@ use farcall_wide_engines::Sites;
 
 use super::*;
 use crate::member::{Arrival, VirtualMember};
-use crate::model::{Between, Gateway, Inside};
+use crate::model::{Between, Gateway, Inside, MessageCost};
 
 const US: u64 = 1000;
 
@@ -17,7 +17,7 @@ pub(crate) fn model(sites: &str) -> Model {
     let inside = Inside { latency: 20 * US, multicast: 65 * US, rate: 26_000_000 };
     let between = Between { latency: 350 * US, rate: 566_250 };
     Model {
-        message: vec![80 * US; count],
+        message: vec![MessageCost { time: 80 * US, rate: 0 }; count],
         inside: vec![inside; count],
         gateways: vec![Gateway { out: 200 * US, into: 800 * US }; count],
         between: vec![vec![between; count]; count],
@@ -46,8 +46,9 @@ fn run(sites: &str, program: Program) -> Result<Finished> {
     for rank in model.sites.all() {
         let (mine, other) = UnixStream::pair().unwrap();
         streams.push((mine.try_clone().unwrap(), mine));
+        let cost = MessageCost { time: 80 * US, rate: 0 };
         threads.push(std::thread::spawn(move || {
-            let mut member = VirtualMember::join(other.try_clone().unwrap(), other, 80 * US)?;
+            let mut member = VirtualMember::join(other.try_clone().unwrap(), other, cost)?;
             let outcome = program(rank, &mut member);
             member.end(outcome.err().map(|error| error.to_string()))
         }));
