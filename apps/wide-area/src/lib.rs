@@ -16,3 +16,4 @@ pub mod random;
 pub mod sor;
 pub mod split;
 pub mod tsp;
+pub mod water;

@@ -2,24 +2,24 @@
 //!
 //! A [`Problem`] is a grid whose border is fixed. Members own bands of its inner rows: a [`Band`]
 //! holds its rows and one more above and below. An iteration updates the red points, then the
-//! black ones; before each colour a member gives its first and last row to its neighbors, which
+//! black ones; before each color a member gives its first and last row to its neighbors, which
 //! put them into their bands by [`Band::row_mut`]. The run ends after the iteration whose largest
-//! difference, over both colours and all members, is within [`Problem::difference_max`].
+//! difference, over both colors and all members, is within [`Problem::difference_max`].
 //!
-//! No value depends on how rows are split: a point's four neighbors have the other colour.
+//! No value depends on how rows are split: a point's four neighbors have the other color.
 
 mod band;
 mod problem;
 
-pub use band::{Band, Colour, Swept};
+pub use band::{Band, Color, Swept};
 pub use problem::{Borders, ITERATIONS_MAX, Problem};
 
 /// The answer of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// Iterations, each of both colours.
+    /// Iterations, each of both colors.
     pub iterations: u64,
-    /// The largest difference of the last iteration, over both colours: it decided the end.
+    /// The largest difference of the last iteration, over both colors: it decided the end.
     pub difference: f64,
     /// The largest difference of the last sweep, which is of black points alone. Older programs
     /// looked at this one.
@@ -39,8 +39,8 @@ pub fn solve(problem: &Problem) -> Result<(Answer, Band), String> {
     let mut answer =
         Answer { iterations: 0, difference: 0.0, last_sweep: 0.0, checksum: 0, points: 0 };
     while answer.iterations < ITERATIONS_MAX {
-        let red = band.sweep(Colour::Red, band.rows());
-        let black = band.sweep(Colour::Black, band.rows());
+        let red = band.sweep(Color::Red, band.rows());
+        let black = band.sweep(Color::Black, band.rows());
         answer.iterations += 1;
         answer.points += red.points + black.points;
         answer.last_sweep = black.difference;

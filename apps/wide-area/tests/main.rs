@@ -9,3 +9,4 @@ mod ida;
 mod ra;
 mod sor;
 mod tsp;
+mod water;

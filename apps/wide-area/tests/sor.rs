@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use farcall_wide_area::sor::{Band, Borders, Colour, Problem, solve};
+use farcall_wide_area::sor::{Band, Borders, Color, Problem, solve};
 use farcall_wide_area::split;
 
 #[test]
@@ -24,7 +24,7 @@ fn the_published_difference_comes_out_to_the_bit() {
     assert_eq!(answer.difference, 0.001637851090239284);
 }
 
-/// Bands of `members`, which exchange rows before each colour of iterations that `exchanges` names
+/// Bands of `members`, which exchange rows before each color of iterations that `exchanges` names
 /// by the lower member and the iteration. Returns iterations, last difference and checksum.
 fn solve_in_bands(
     problem: &Problem,
@@ -37,12 +37,12 @@ fn solve_in_bands(
         rows.map(|rows| Band::new(problem, rows.start + 1..rows.end + 1)).collect();
     for iteration in 0.. {
         let mut difference: f64 = 0.0;
-        for colour in [Colour::Red, Colour::Black] {
+        for color in [Color::Red, Color::Black] {
             for lower in (1..members).filter(|lower| exchanges(*lower, iteration)) {
                 exchange(&mut bands, lower);
             }
             for band in &mut bands {
-                difference = difference.max(sweep_border_first(band, colour));
+                difference = difference.max(sweep_border_first(band, color));
             }
         }
         if difference <= problem.difference_max() {
@@ -62,10 +62,10 @@ fn exchange(bands: &mut [Band], lower: usize) {
 }
 
 /// As a member does that sends its border rows while it computes the rest.
-fn sweep_border_first(band: &mut Band, colour: Colour) -> f64 {
+fn sweep_border_first(band: &mut Band, color: Color) -> f64 {
     let rows = band.rows();
     let pieces = [rows.start..rows.start + 1, rows.end - 1..rows.end, rows.start + 1..rows.end - 1];
-    pieces.into_iter().map(|rows| band.sweep(colour, rows).difference).fold(0.0, f64::max)
+    pieces.into_iter().map(|rows| band.sweep(color, rows).difference).fold(0.0, f64::max)
 }
 
 #[test]
@@ -143,6 +143,6 @@ fn rows_outside_a_band_are_none() {
     let mut band = Band::new(&problem, 3..5);
     assert!(band.row(1).is_none() && band.row(6).is_none());
     assert!(band.row(2).is_some() && band.row_mut(5).is_some());
-    assert_eq!(band.sweep(Colour::Red, 0..100).points, 7);
+    assert_eq!(band.sweep(Color::Red, 0..100).points, 7);
     assert!(Band::new(&problem, 50..90).rows().is_empty());
 }

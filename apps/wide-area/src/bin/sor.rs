@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use farcall_wide::{Error, ErrorKind, Fold, Freshness, Member, Result};
-use farcall_wide_area::sor::{Band, Borders, Colour, ITERATIONS_MAX, Problem};
+use farcall_wide_area::sor::{Band, Borders, Color, ITERATIONS_MAX, Problem};
 use farcall_wide_area::split::part;
 
 fn main() -> ExitCode {
@@ -25,14 +25,14 @@ fn program(me: &Member) -> Result<()> {
     let [first, last] = [rows.start, rows.end - 1];
     // Across sites, rows of two iterations ago will do: the answer needs some more iterations.
     let mut sweeps = [
-        (Colour::Red, me.halo("rows before red", problem.columns(), Freshness::AtMost(2))?),
-        (Colour::Black, me.halo("rows before black", problem.columns(), Freshness::AtMost(2))?),
+        (Color::Red, me.halo("rows before red", problem.columns(), Freshness::AtMost(2))?),
+        (Color::Black, me.halo("rows before black", problem.columns(), Freshness::AtMost(2))?),
     ];
     for iteration in 1..=ITERATIONS_MAX {
         let mut difference = 0.0f64;
-        for (colour, halo) in &mut sweeps {
+        for (color, halo) in &mut sweeps {
             halo.post(row(&band, first), row(&band, last))?;
-            let inside = band.sweep(*colour, first + 1..last);
+            let inside = band.sweep(*color, first + 1..last);
             me.work("sor", inside.points)?;
             let beside = halo.wait()?;
             for (row, at) in [(beside.above, first - 1), (beside.below, last + 1)] {
@@ -40,9 +40,9 @@ fn program(me: &Member) -> Result<()> {
                     place.copy_from_slice(&row);
                 }
             }
-            let mut swept = [inside, band.sweep(*colour, first..first + 1), inside];
+            let mut swept = [inside, band.sweep(*color, first..first + 1), inside];
             if last > first {
-                swept[2] = band.sweep(*colour, last..last + 1);
+                swept[2] = band.sweep(*color, last..last + 1);
             }
             me.work("sor", swept[1].points + if last > first { swept[2].points } else { 0 })?;
             difference = swept.iter().fold(difference, |all, one| all.max(one.difference));

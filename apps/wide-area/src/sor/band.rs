@@ -1,13 +1,13 @@
-//! A member's rows, and the sweep of one colour over some of them.
+//! A member's rows, and the sweep of one color over some of them.
 
 use std::ops::Range;
 
 use super::Problem;
 use crate::checksum;
 
-/// The two sets of points: neighbors of a point have the other colour.
+/// The two sets of points: neighbors of a point have the other color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub enum Color {
     /// Points whose row and column have an odd sum. They come first in an iteration.
     Red,
     /// The others.
@@ -68,8 +68,8 @@ impl Band {
         Some(at * columns..(at + 1) * columns)
     }
 
-    /// Updates the points of `colour` in `rows`, cut to the rows of this band.
-    pub fn sweep(&mut self, colour: Colour, rows: Range<usize>) -> Swept {
+    /// Updates the points of `color` in `rows`, cut to the rows of this band.
+    pub fn sweep(&mut self, color: Color, rows: Range<usize>) -> Swept {
         let columns = self.problem.columns();
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
         let mut swept = Swept { difference: 0.0, points: 0 };
@@ -77,7 +77,7 @@ impl Band {
             let at = (row + 1 - self.rows.start) * columns;
             let (above, rest) = self.cells.split_at_mut(at);
             let (middle, below) = rest.split_at_mut(columns);
-            let first = 1 + (row + usize::from(colour == Colour::Black)) % 2;
+            let first = 1 + (row + usize::from(color == Color::Black)) % 2;
             let around = Around { above: &above[at - columns..], below: &below[..columns] };
             let difference = update_row(middle, around, first, self.omega);
             swept.difference = swept.difference.max(difference);
