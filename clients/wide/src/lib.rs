@@ -13,19 +13,23 @@
 //! The text of a program runs from top to bottom, and blocks where it must wait. Started by hand it is
 //! a run of one member; `farcall run` starts more.
 
+mod bound;
 mod driver;
 mod given;
 mod halo;
 mod mail;
 mod member;
 mod numbers;
+mod replica;
 mod shared;
 mod together;
 
 pub use farcall_base::{Error, ErrorKind, Result};
-pub use farcall_wide_engines::{Fold, Freshness};
+pub use farcall_wide_engines::{Fold, Freshness, Order};
 
+pub use bound::Bound;
 pub use halo::{Halo, Rows};
 pub use mail::{ANY, Mail, Received};
 pub use member::{Member, join, main};
 pub use numbers::Number;
+pub use replica::Replica;

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_wide_engines::Freshness;
+use farcall_wide_engines::{Fold, Freshness, Order};
 
+use crate::bound::Bound;
 use crate::driver::Driver;
 use crate::given::Given;
 use crate::halo::Halo;
 use crate::mail::Mail;
+use crate::numbers::Number;
+use crate::replica::Replica;
 use crate::shared::Shared;
 use crate::together;
 
@@ -132,6 +135,29 @@ impl Member {
     /// As [`Member::messages`].
     pub fn halo(&self, name: &str, length: usize, across_sites: Freshness) -> Result<Halo> {
         Halo::make(&self.shared, name, length, across_sites)
+    }
+
+    /// A number that only becomes better: `Fold::Min` or `Fold::Max`. All members make it, with one start.
+    ///
+    /// # Errors
+    /// As [`Member::messages`].
+    pub fn bound<N: Number>(&self, name: &str, fold: Fold, start: N) -> Result<Bound<N>> {
+        Bound::make(&self.shared, name, fold, start)
+    }
+
+    /// State that all members have, and change by operations: `apply` gets the state, the rank of who
+    /// changes it, and the operation. All members make it, with one state.
+    ///
+    /// # Errors
+    /// As [`Member::messages`].
+    pub fn replica<S: Send + 'static>(
+        &self,
+        name: &str,
+        order: Order,
+        state: S,
+        apply: impl FnMut(&mut S, u32, &[u8]) -> Result<()> + Send + 'static,
+    ) -> Result<Replica<S>> {
+        Replica::make(&self.shared, name, order, state, Box::new(apply))
     }
 
     /// Ends this member's part of the run.
