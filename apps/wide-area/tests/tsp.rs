@@ -74,6 +74,44 @@ fn a_job_of_the_papers_table_visits_all_paths_below_its_bound() {
     assert!(counted > 1000);
 }
 
+/// The length of the shortest tour by the shortest paths over each set of cities (Bellman; Held and
+/// Karp 1962).
+fn shortest_by_sets(table: &Table) -> u32 {
+    let others = table.cities() - 1;
+    let row = |from: usize| table.row(from);
+    let mut paths = vec![vec![u32::MAX; others]; 1 << others];
+    (0..others).for_each(|city| paths[1 << city][city] = row(0)[city + 1]);
+    for set in 1..1_usize << others {
+        for last in (0..others).filter(|city| set & (1 << city) != 0) {
+            let length = paths[set][last];
+            for next in (0..others).filter(|city| set & (1 << city) == 0) {
+                let longer = length + row(last + 1)[next + 1];
+                let path = &mut paths[set | 1 << next][next];
+                *path = longer.min(*path);
+            }
+        }
+    }
+    let tours = (0..others).map(|last| paths[(1 << others) - 1][last] + row(last + 1)[0]);
+    tours.min().unwrap()
+}
+
+/// Many tours of equal length, which bounds alone do not tell apart.
+#[test]
+fn cities_in_few_places_are_solved() {
+    let mut random = Random::new(2);
+    let places: Vec<[u64; 2]> = (0..6).map(|_| [random.below(80), random.below(30)]).collect();
+    let lines = (1..18).map(|city| {
+        let [x, y] = places[random.below(6) as usize];
+        format!("{city} {x} {y}\n")
+    });
+    let lines: String = lines.collect();
+    let head = "DIMENSION: 17\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n";
+    let table = read(&format!("{head}{lines}")).unwrap();
+    let answer = solve_from_nearest(&table, Pruning::Remainder);
+    assert_eq!(answer.best.unwrap().length, shortest_by_sets(&table));
+    assert!(answer.visited < 3_000_000, "{}", answer.visited);
+}
+
 /// The shortest tour, by trying all.
 fn shortest(table: &Table, path: &mut Vec<u8>, best: &mut u64) {
     if path.len() == table.cities() {

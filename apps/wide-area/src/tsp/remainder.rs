@@ -15,6 +15,8 @@ const ROUNDS: usize = 600;
 pub(super) trait Remainder {
     /// Parts of a unit of distance.
     const SCALE: i64;
+    /// Whether a job remembers the paths that it went through.
+    const REMEMBERS: bool = true;
 
     /// The base, where these cities are ahead and city 0 ends the tour; `depth` cities are behind.
     fn base(&mut self, depth: usize, ahead: u64) -> i64;
@@ -28,6 +30,7 @@ pub(super) struct Nothing;
 
 impl Remainder for Nothing {
     const SCALE: i64 = 1;
+    const REMEMBERS: bool = false;
 
     fn base(&mut self, _depth: usize, _ahead: u64) -> i64 {
         0

@@ -1,6 +1,7 @@
 //! The search below a prefix.
 
 use super::remainder::{Nothing, Reduced, Remainder, Tree, all};
+use super::seen::Seen;
 use super::table::Table;
 
 /// Cities that a search can have: a set of them is a word.
@@ -14,7 +15,8 @@ pub enum Pruning {
     /// Those that are as long as the bound.
     Length,
     /// Those whose length and what is left of the tour, at least, are as long as the bound: by
-    /// spanning trees where the table is symmetric, else by reduced matrices.
+    /// spanning trees where the table is symmetric, else by reduced matrices. Also those that are
+    /// not shorter than another one of the job over the same cities to the same end.
     Remainder,
 }
 
@@ -55,8 +57,8 @@ pub struct Tour {
 /// What the search of a job found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The best tour below the bound that begins with the prefix, if there is one. Of tours of one
-    /// length it is the first by its cities if the bound is fixed.
+    /// A shortest tour below the bound that begins with the prefix, if there is one. Which of
+    /// several it is depends on the job alone if the bound is fixed.
     pub best: Option<Tour>,
     /// Nodes visited: the counted operations.
     pub visited: u64,
@@ -66,6 +68,7 @@ pub struct Found {
 pub struct Searcher {
     map: Map,
     remainder: Kind,
+    seen: Seen,
 }
 
 enum Kind {
@@ -113,7 +116,8 @@ impl Searcher {
             Pruning::Remainder if table.is_symmetric() => Kind::Tree(Box::new(Tree::new(table))),
             Pruning::Remainder => Kind::Reduced(Box::new(Reduced::new(table))),
         };
-        Ok(Searcher { map: Map::new(table), remainder })
+        let seen = Seen::new(pruning == Pruning::Remainder);
+        Ok(Searcher { map: Map::new(table), remainder, seen })
     }
 
     /// Searches all tours that begin with `prefix`. `look` is called each time [`LOOK_NODES`] nodes
@@ -128,11 +132,12 @@ impl Searcher {
         look: &mut dyn FnMut(u64) -> u32,
     ) -> Result<Found, String> {
         let start = Start::new(&self.map, prefix)?;
-        let map = &self.map;
+        self.seen.begin_job();
+        let place = (&self.map, &mut self.seen);
         Ok(match &mut self.remainder {
-            Kind::Nothing(nothing) => Walk::run(map, nothing, start, bound, look),
-            Kind::Tree(tree) => Walk::run(map, &mut **tree, start, bound, look),
-            Kind::Reduced(reduced) => Walk::run(map, &mut **reduced, start, bound, look),
+            Kind::Nothing(nothing) => Walk::run(place, nothing, start, bound, look),
+            Kind::Tree(tree) => Walk::run(place, &mut **tree, start, bound, look),
+            Kind::Reduced(reduced) => Walk::run(place, &mut **reduced, start, bound, look),
         })
     }
 }
@@ -169,6 +174,7 @@ impl Start {
 
 struct Walk<'a, R> {
     map: &'a Map,
+    seen: &'a mut Seen,
     remainder: &'a mut R,
     look: &'a mut dyn FnMut(u64) -> u32,
     bound: Bound,
@@ -180,7 +186,7 @@ struct Walk<'a, R> {
 
 impl<'a, R: Remainder> Walk<'a, R> {
     fn run(
-        map: &'a Map,
+        (map, seen): (&'a Map, &'a mut Seen),
         remainder: &'a mut R,
         start: Start,
         bound: Bound,
@@ -189,7 +195,7 @@ impl<'a, R: Remainder> Walk<'a, R> {
         let best_path = start.path;
         let path = start.path;
         let mut walk =
-            Walk { map, remainder, look, bound, path, best: None, best_path, visited: 0 };
+            Walk { map, seen, remainder, look, bound, path, best: None, best_path, visited: 0 };
         if start.length < bound.limit() {
             let last = usize::from(path[start.depth - 1]);
             walk.visit(start.depth, last, start.ahead, start.length);
@@ -223,8 +229,12 @@ impl<'a, R: Remainder> Walk<'a, R> {
             if ahead & (1 << next) == 0 || least > (limit as i64 - 1) * R::SCALE {
                 continue;
             }
+            let rest = ahead & !(1 << next);
+            if R::REMEMBERS && self.seen.is_dominated(rest, next, longer as u32) {
+                continue;
+            }
             self.path[depth] = *city;
-            self.visit(depth + 1, next, ahead & !(1 << next), longer as u32);
+            self.visit(depth + 1, next, rest, longer as u32);
         }
     }
 
