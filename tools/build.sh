@@ -31,7 +31,7 @@ tools/python-environment.sh
 # another (docs/decisions/0039-a-build-to-distribute.md).
 step 3 "compiling (the first time takes a few minutes)"
 cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example \
-    -p farcall-sim
+    -p farcall-sim -p farcall-wide-area
 
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"

@@ -39,7 +39,8 @@ echo "$packages" >"$own/build-venv.pth"
 
 step 3 "compiling and optimizing all crates together (about ten minutes)"
 PATH="$PWD/build/venv/bin:$PATH" cargo zigbuild --quiet --profile dist --target "$triple.$glibc" \
-    -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example -p farcall-sim
+    -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example -p farcall-sim \
+    -p farcall-wide-area
 
 step 4 "linking libfarcall.so"
 # Rust unwinds through libgcc_s where gcc links; zig has its own unwinder, which becomes part of the

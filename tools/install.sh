@@ -21,6 +21,7 @@ find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$ro
 (cd "$stage" && find "$routines/by-name" -type f ! -path '*/__pycache__/*' \
     -exec install -D -m 644 {} "$prefix/{}" \;)
 install -m 644 "$stage/share/farcall/platforms"/*.toml "$prefix/share/farcall/platforms/"
+install -D -t "$prefix/libexec/wide-area" -m 755 "$stage/libexec/wide-area"/*
 # What `make java` has built; it finds the library from there.
 if [ -e "$stage/share/java/farcall.jar" ]; then
     install -D -m 644 "$stage/share/java/farcall.jar" "$prefix/share/java/farcall.jar"

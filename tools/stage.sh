@@ -55,6 +55,13 @@ for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_fa
     "$stage/bin/farcall" completions "${place%%:*}" >"$stage/share/${place#*:}"
 done
 
+# The programs of the wide-area study, which `farcall run` finds by their bare names.
+mkdir -p "$stage/libexec/wide-area"
+for program in apps/wide-area/src/bin/*.rs; do
+    name=$(basename "$program" .rs)
+    install -C -m 755 "$products/$name" "$stage/libexec/wide-area/$name"
+done
+
 # What `farcall sim` becomes.
 install -C -m 755 "$products/farcall-sim" "$stage/libexec/farcall-sim"
 

@@ -13,6 +13,7 @@
 //! The text of a program runs from top to bottom, and blocks where it must wait. Started by hand it is
 //! a run of one member; `farcall run` starts more.
 
+mod bag;
 mod bound;
 mod driver;
 mod given;
@@ -25,8 +26,9 @@ mod shared;
 mod together;
 
 pub use farcall_base::{Error, ErrorKind, Result};
-pub use farcall_wide_engines::{Fold, Freshness, Order};
+pub use farcall_wide_engines::{Fold, Freshness, Order, Queues};
 
+pub use bag::Bag;
 pub use bound::Bound;
 pub use halo::{Halo, Rows};
 pub use mail::{ANY, Mail, Received};

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_wide_engines::{Fold, Freshness, Order};
+use farcall_wide_engines::{Fold, Freshness, Order, Queues};
 
+use crate::bag::Bag;
 use crate::bound::Bound;
 use crate::driver::Driver;
 use crate::given::Given;
@@ -143,6 +144,14 @@ impl Member {
     /// As [`Member::messages`].
     pub fn bound<N: Number>(&self, name: &str, fold: Fold, start: N) -> Result<Bound<N>> {
         Bound::make(&self.shared, name, fold, start)
+    }
+
+    /// Jobs that members share; without tiers in these queues. All members make it.
+    ///
+    /// # Errors
+    /// As [`Member::messages`].
+    pub fn bag(&self, name: &str, queues: Queues) -> Result<Bag> {
+        Bag::make(&self.shared, name, queues)
     }
 
     /// State that all members have, and change by operations: `apply` gets the state, the rank of who

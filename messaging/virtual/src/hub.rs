@@ -1,5 +1,5 @@
 //! The hub of a run in virtual time: it has the clock and the network, and gives one member at a time
-//! the right to run (spec/wide-area.md, section 9).
+//! the right to run (spec/wide-area.md, section 10).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Write};

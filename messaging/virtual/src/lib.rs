@@ -1,4 +1,4 @@
-//! Messages between members of a run in virtual time (spec/wide-area.md, sections 2 and 9).
+//! Messages between members of a run in virtual time (spec/wide-area.md, sections 2 and 10).
 //!
 //! A [`Hub`] has the clock and the simulated [`Network`]; it gives one member at a time the right to
 //! run, over a stream. A [`VirtualMember`] is the other end of that stream, in the program.

@@ -1,4 +1,4 @@
-//! The simulated network: what is sent arrives later (spec/wide-area.md, section 9, 2 and 3).
+//! The simulated network: what is sent arrives later (spec/wide-area.md, section 10, 2 and 3).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,6 @@
 //! Where platform files and programs are found by their bare names.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -30,6 +31,14 @@ pub fn find_platform(name: &str, shipped: &Path) -> Result<Platform> {
             .source(failed)
     })?;
     Platform::read(&text, &path.display().to_string()).map_err(Into::into)
+}
+
+/// The path of a program: as it is named, or, for a bare name, that of one that comes with Farcall, in
+/// `shipped`.
+pub fn find_program(name: &OsStr, shipped: &Path) -> OsString {
+    let is_bare = !name.as_encoded_bytes().contains(&b'/');
+    let path = shipped.join(name);
+    if is_bare && path.is_file() { path.into() } else { name.to_owned() }
 }
 
 /// The platforms that come with Farcall.

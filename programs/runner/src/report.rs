@@ -1,4 +1,4 @@
-//! What became of a run (spec/wide-area.md, section 10).
+//! What became of a run (spec/wide-area.md, section 11).
 
 use farcall_messaging_virtual::Finished;
 use serde_json::{Map, Value, json};

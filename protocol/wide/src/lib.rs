@@ -4,6 +4,7 @@
 //! engine's own methods; messages come out into an [`Outbox`]. Real runs, virtual time and the
 //! tests use the same code.
 
+mod bag;
 mod bound;
 mod bytes;
 mod collective;
@@ -19,6 +20,7 @@ use std::any::Any;
 
 use farcall_base::Result;
 
+pub use bag::{JOB_BYTES_MAX, Jobs, Queues, bag};
 pub use bound::Bound;
 pub use bytes::{Reader, Writer};
 pub use collective::{Collectives, Job};

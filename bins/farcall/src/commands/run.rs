@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_publishing::installation::program_directory;
-use farcall_runner::{Run, Tiers, find_platform};
+use farcall_runner::{Run, Tiers, find_platform, find_program};
 
 use super::call::seconds;
 use crate::output::{json_line, print};
@@ -66,10 +66,11 @@ pub fn run(arguments: &RunArguments) -> Result<()> {
     if let Some(sites) = &arguments.sites {
         platform = platform.with_sites(sites)?;
     }
-    let mut program = arguments.program.iter().cloned();
+    let mut words = arguments.program.iter().cloned();
+    let programs = program_directory().join("../libexec/wide-area");
     let run = Run {
-        program: program.next().unwrap_or_default(),
-        arguments: program.collect(),
+        program: find_program(&words.next().unwrap_or_default(), &programs),
+        arguments: words.collect(),
         platform,
         tiers: match arguments.tiers {
             TiersArgument::Off => Tiers::Off,
