@@ -213,6 +213,7 @@ def test_manifest_keys():
         "config show",
         "doctor",
         "service",
+        "run",
         "ng gen",
         "ng cc",
         "ng gen-nrf",

@@ -28,6 +28,16 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// How many bytes were written.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// What was written.
     pub fn finish(self) -> Vec<u8> {
         self.bytes

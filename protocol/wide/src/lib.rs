@@ -14,6 +14,7 @@ mod message;
 mod number;
 mod outbox;
 mod replica;
+mod scatter;
 mod sites;
 
 use std::any::Any;
@@ -30,6 +31,7 @@ pub use message::{Envelope, MESSAGE_BYTES_MAX, ThingNumber};
 pub use number::{Element, Fold};
 pub use outbox::{Destination, Outbox};
 pub use replica::{Order, Replica};
+pub use scatter::Scatter;
 pub use sites::Sites;
 
 /// A member of a run, by its number.
