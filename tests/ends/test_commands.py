@@ -83,6 +83,10 @@ COMMANDS = {
     "fmt": ["fmt --check {idl}", "fmt {tmp}/none.idl"],
     "scan": ["scan {tmp}/twice.f"],
     "sim": ["sim {tmp}/none.toml"],
+    "run": [
+        "run --virtual --platform {tmp}/none.toml none",
+        "run --virtual --platform das4x15 --sites 2 --timeout {limit} sleep 600",
+    ],
     "ng gen": ["ng gen {tmp}/none.idl"],
     "ng ninf-gen": ["ng ninf-gen {tmp}/none.idl"],
     # It becomes the compiler, which waits as it always does.
