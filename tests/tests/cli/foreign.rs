@@ -344,7 +344,7 @@ fn serve(shell: &Shell, name: &str, manner: Manner) -> String {
 }
 
 /// How each command asks a server. A command that asks none has no arguments here.
-const COMMANDS: [(&str, &[&[&str]]); 32] = [
+const COMMANDS: [(&str, &[&[&str]]); 33] = [
     ("ls", &[&["ls"], &["ls", "--json"]]),
     (
         "show",
@@ -421,6 +421,7 @@ const COMMANDS: [(&str, &[&[&str]]); 32] = [
     ("fmt", &[]),
     ("scan", &[]),
     ("sim", &[]),
+    ("run", &[]),
     ("ng", &[]),
     ("completions", &[]),
     ("man", &[]),
