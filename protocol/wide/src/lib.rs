@@ -16,6 +16,8 @@ mod outbox;
 mod replica;
 mod scatter;
 mod sites;
+#[cfg(test)]
+mod ways;
 
 use std::any::Any;
 

@@ -1,12 +1,8 @@
 //! Bags whose messages are delivered in any order that keeps that of each pair of members, by
 //! members of any speed: every job is done once, and the end is neither early nor missed.
 
-use std::collections::VecDeque;
-
-use farcall_base::{Random, SeededRandom};
-
 use super::*;
-use crate::Destination;
+use crate::ways::Ways;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Program {
@@ -19,14 +15,10 @@ enum Program {
 }
 
 struct World {
-    sites: Sites,
     members: Vec<Box<dyn Jobs>>,
     programs: Vec<Program>,
-    ways: Vec<VecDeque<Vec<u8>>>,
+    ways: Ways,
     done: usize,
-    /// Messages with jobs, and without, between sites.
-    between: usize,
-    random: SeededRandom,
 }
 
 impl World {
@@ -35,33 +27,12 @@ impl World {
         let thing = ThingNumber::of("jobs");
         let one = |own| bag((thing, own), (sites.clone(), has_tiers), queues);
         let members: Vec<_> = sites.all().map(one).collect();
-        let count = members.len();
-        World {
-            sites,
-            members,
-            programs: vec![Program::Looks; count],
-            ways: vec![VecDeque::new(); count * count],
-            done: 0,
-            between: 0,
-            random: SeededRandom::new(seed),
-        }
+        let programs = vec![Program::Looks; members.len()];
+        World { members, programs, ways: Ways::new(&sites, seed), done: 0 }
     }
 
     fn send(&mut self, from: usize, out: &mut Outbox) {
-        let own = self.sites.of(Rank(from as u32));
-        for (to, bytes) in out.take() {
-            let to: Vec<Rank> = match to {
-                Destination::Member(rank) => vec![rank],
-                Destination::Site(site) => self.sites.ranks(site).collect(),
-                Destination::All => self.sites.all().collect(),
-            };
-            let mut far: Vec<u32> = to.iter().map(|to| self.sites.of(*to)).collect();
-            far.dedup();
-            self.between += far.into_iter().filter(|site| *site != own).count();
-            for to in to.into_iter().filter(|to| to.0 as usize != from) {
-                self.ways[from * self.members.len() + to.0 as usize].push_back(bytes.clone());
-            }
-        }
+        self.ways.send(Rank(from as u32), out);
     }
 
     fn put(&mut self, at: usize, jobs: Vec<Vec<u8>>) {
@@ -92,27 +63,24 @@ impl World {
         self.send(at, &mut out);
     }
 
-    fn deliver(&mut self, way: usize) {
-        let bytes = self.ways[way].pop_front().unwrap();
-        let count = self.members.len();
+    fn deliver(&mut self) {
+        let Some((from, to, bytes)) = self.ways.take() else { return };
         let mut out = Outbox::new();
         let message = Envelope::read(&bytes).unwrap();
-        self.members[way % count].take(Rank((way / count) as u32), message, &mut out).unwrap();
-        self.send(way % count, &mut out);
+        self.members[to.0 as usize].take(from, message, &mut out).unwrap();
+        self.ways.send(to, &mut out);
     }
 
     /// Until all programs have heard of the end. Some members are slow.
     fn play(&mut self) {
-        let slow = self.random.next() as usize % self.members.len();
+        let slow = self.ways.any(self.members.len());
         for step in 0.. {
             assert!(step < 400_000, "the end is missed: {:?}", self.programs);
-            let full: Vec<usize> =
-                (0..self.ways.len()).filter(|way| !self.ways[*way].is_empty()).collect();
-            let choice = self.random.next() as usize % (self.members.len() + full.len());
-            match full.get(choice.wrapping_sub(self.members.len())) {
-                Some(way) => self.deliver(*way),
-                None if choice == slow && !self.random.next().is_multiple_of(20) => {}
-                None => self.step(choice),
+            let choice = self.ways.any(self.members.len() + self.ways.full());
+            if choice >= self.members.len() {
+                self.deliver();
+            } else if choice != slow || self.ways.any(20) == 0 {
+                self.step(choice);
             }
             if self.programs.iter().all(|program| *program == Program::Ended) {
                 return;
@@ -133,8 +101,7 @@ fn every_job_is_done_once_and_the_end_is_found() {
             for queues in [Queues::Central, Queues::OfEachMember] {
                 for seed in 0..25 {
                     let mut world = World::new(sites, has_tiers, queues, seed);
-                    let jobs: Vec<u8> =
-                        (0..world.random.next() % 40).map(|n| n as u8 % 6).collect();
+                    let jobs: Vec<u8> = (0..world.ways.any(40)).map(|n| n as u8 % 6).collect();
                     let wanted: usize = jobs.iter().map(|job| size(*job)).sum();
                     let at = seed as usize % world.members.len();
                     world.put(at, jobs.into_iter().map(|job| vec![job]).collect());
@@ -155,7 +122,7 @@ fn sites_ask_one_another_seldom() {
         world.put(0, vec![vec![0]; 2000]);
         world.play();
         assert_eq!(world.done, 2000);
-        *between = world.between;
+        *between = world.ways.sent[1];
     }
     let [off, on] = between;
     assert!(off > 2000 && 10 * on < off, "{off} messages between sites without tiers, {on} with");

@@ -1,19 +1,11 @@
 //! Collectives of members whose messages are delivered in any order of the ways between them.
 
-use std::collections::VecDeque;
-
-use farcall_base::{Random, SeededRandom};
-
 use super::*;
+use crate::ways::Ways;
 
-/// Members whose messages wait on ordered ways until they are taken, in any order of the ways.
 struct World {
-    sites: Sites,
     members: Vec<Collectives>,
-    ways: Vec<VecDeque<Vec<u8>>>,
-    /// Messages inside sites and between them.
-    sent: [usize; 2],
-    random: SeededRandom,
+    ways: Ways,
 }
 
 impl World {
@@ -21,47 +13,26 @@ impl World {
         let sites = Sites::read(sites).unwrap();
         let thing = ThingNumber::of("all");
         let member = |own| Collectives::new(thing, own, sites.clone(), has_tiers);
-        let members: Vec<_> = sites.all().map(member).collect();
-        let ways = vec![VecDeque::new(); members.len() * members.len()];
-        World { sites, members, ways, sent: [0; 2], random: SeededRandom::new(seed) }
-    }
-
-    fn send(&mut self, from: Rank, out: &mut Outbox) {
-        for (to, bytes) in out.take() {
-            let (to, site): (Vec<Rank>, u32) = match to {
-                Destination::Member(rank) => (vec![rank], self.sites.of(rank)),
-                Destination::Site(site) => (self.sites.ranks(site).collect(), site),
-                Destination::All => unreachable!("no collective does"),
-            };
-            self.sent[usize::from(site != self.sites.of(from))] += 1;
-            for to in to.into_iter().filter(|to| *to != from) {
-                let way = from.0 as usize * self.members.len() + to.0 as usize;
-                self.ways[way].push_back(bytes.clone());
-            }
-        }
+        World { members: sites.all().map(member).collect(), ways: Ways::new(&sites, seed) }
     }
 
     /// All begin, in any order with deliveries between; what each has as a result.
     fn play(&mut self, job: Job, given: impl Fn(Rank) -> Vec<u8>) -> Vec<Vec<u8>> {
-        let mut waiting: Vec<Rank> = self.sites.all().collect();
+        let mut waiting: Vec<Rank> = self.ways.sites.all().collect();
         let mut numbers = vec![0; waiting.len()];
         loop {
-            let full: Vec<usize> =
-                (0..self.ways.len()).filter(|way| !self.ways[*way].is_empty()).collect();
-            let choice = self.random.next() as usize % (waiting.len() + full.len()).max(1);
+            let choices = waiting.len() + self.ways.full();
+            let choice = self.ways.any(choices.max(1));
             let mut out = Outbox::new();
             if choice < waiting.len() {
                 let rank = waiting.swap_remove(choice);
                 let member = &mut self.members[rank.0 as usize];
                 numbers[rank.0 as usize] = member.begin(job, given(rank), &mut out).unwrap();
-                self.send(rank, &mut out);
-            } else if let Some(way) = full.get(choice - waiting.len()) {
-                let bytes = self.ways[*way].pop_front().unwrap();
-                let count = self.members.len();
-                let [from, to] = [way / count, way % count].map(|rank| Rank(rank as u32));
+                self.ways.send(rank, &mut out);
+            } else if let Some((from, to, bytes)) = self.ways.take() {
                 let message = Envelope::read(&bytes).unwrap();
                 self.members[to.0 as usize].take(from, message, &mut out).unwrap();
-                self.send(to, &mut out);
+                self.ways.send(to, &mut out);
             } else {
                 break;
             }
@@ -102,7 +73,7 @@ fn every_operation_gives_what_it_says() {
     for shape in SHAPES {
         for seed in 0..6 {
             let mut world = World::new(shape, seed % 2 == 1, seed);
-            let members = world.sites.members();
+            let members = world.ways.sites.members();
             let root = Rank(seed as u32 % members);
             let told = world.play(Job::Broadcast(root), float);
             assert!(told.iter().all(|bytes| *bytes == float(root)));
@@ -111,7 +82,7 @@ fn every_operation_gives_what_it_says() {
             let sums = world.play(Job::Reduce(root, Element::I64, Fold::Sum), rank_as_number);
             let sum = i64::from(members) * (i64::from(members) - 1) / 2;
             assert_eq!(sums[root.0 as usize], sum.to_le_bytes());
-            let parts: Vec<Vec<u8>> = world.sites.all().map(own).collect();
+            let parts: Vec<Vec<u8>> = world.ways.sites.all().map(own).collect();
             let gathered = world.play(Job::Gather(root), own);
             assert_eq!(Collectives::parts(&gathered[root.0 as usize]).unwrap(), parts);
             for gathered in world.play(Job::AllGather, own) {
@@ -125,10 +96,10 @@ fn every_operation_gives_what_it_says() {
 fn each_link_is_passed_once_in_each_direction() {
     let mut world = World::new("15+15+15+15", true, 1);
     world.play(Job::BARRIER, |_| Vec::new());
-    assert_eq!(world.sent, [14 + 3 * 14 + 1, 2 * 3]);
+    assert_eq!(world.ways.sent, [14 + 3 * 14 + 1, 2 * 3]);
     let mut world = World::new("15+15+15+15", false, 1);
     world.play(Job::BARRIER, |_| Vec::new());
-    assert_eq!(world.sent, [2 * 14, 2 * 45]);
+    assert_eq!(world.ways.sent, [2 * 14, 2 * 45]);
 }
 
 #[test]

@@ -1,18 +1,12 @@
 //! Replicas whose messages are delivered in any order that keeps that of each pair of members.
 
-use std::collections::VecDeque;
-
-use farcall_base::{Random, SeededRandom};
-
 use super::*;
+use crate::ways::Ways;
 
 struct World {
-    sites: Sites,
     members: Vec<Replica>,
-    ways: Vec<VecDeque<Vec<u8>>>,
+    ways: Ways,
     applied: Vec<Vec<(Rank, Vec<u8>)>>,
-    between: usize,
-    random: SeededRandom,
 }
 
 impl World {
@@ -21,31 +15,14 @@ impl World {
         let thing = ThingNumber::of("rows");
         let one = |own| Replica::new((thing, own), (sites.clone(), has_tiers), order);
         let members: Vec<_> = sites.all().map(one).collect();
-        let count = members.len();
-        let ways = vec![VecDeque::new(); count * count];
-        let random = SeededRandom::new(seed);
-        World { sites, members, ways, applied: vec![Vec::new(); count], between: 0, random }
+        let applied = vec![Vec::new(); members.len()];
+        World { members, ways: Ways::new(&sites, seed), applied }
     }
 
-    fn send(&mut self, from: Rank, out: &mut Outbox) {
-        let own = self.sites.of(from);
-        for (to, bytes) in out.take() {
-            let to: Vec<Rank> = match to {
-                Destination::Member(rank) => vec![rank],
-                Destination::Site(site) => self.sites.ranks(site).collect(),
-                Destination::All => self.sites.all().collect(),
-            };
-            let far = to.iter().map(|to| self.sites.of(*to)).filter(|site| *site != own);
-            let mut far: Vec<u32> = far.collect();
-            far.dedup();
-            self.between += far.len();
-            for to in to.into_iter().filter(|to| *to != from) {
-                let way = from.0 as usize * self.members.len() + to.0 as usize;
-                self.ways[way].push_back(bytes.clone());
-            }
-        }
-        while let Some(due) = self.members[from.0 as usize].next_due() {
-            self.applied[from.0 as usize].push(due);
+    fn go_on(&mut self, at: Rank, mut out: Outbox) {
+        self.ways.send(at, &mut out);
+        while let Some(due) = self.members[at.0 as usize].next_due() {
+            self.applied[at.0 as usize].push(due);
         }
     }
 
@@ -53,24 +30,16 @@ impl World {
         let mut out = Outbox::new();
         let operation = number.to_le_bytes();
         self.members[writer.0 as usize].change(&operation, &mut out).unwrap();
-        self.send(writer, &mut out);
+        self.go_on(writer, out);
     }
 
     /// Delivers one message of any way; whether there was one.
     fn deliver(&mut self) -> bool {
-        let full: Vec<usize> =
-            (0..self.ways.len()).filter(|way| !self.ways[*way].is_empty()).collect();
-        if full.is_empty() {
-            return false;
-        }
-        let way = full[self.random.next() as usize % full.len()];
-        let bytes = self.ways[way].pop_front().unwrap();
-        let count = self.members.len();
-        let [from, to] = [way / count, way % count].map(|rank| Rank(rank as u32));
+        let Some((from, to, bytes)) = self.ways.take() else { return false };
         let mut out = Outbox::new();
         let message = Envelope::read(&bytes).unwrap();
         self.members[to.0 as usize].take(from, message, &mut out).unwrap();
-        self.send(to, &mut out);
+        self.go_on(to, out);
         true
     }
 
@@ -79,11 +48,11 @@ impl World {
         let mut writer = Rank(0);
         for number in 0..changes {
             // Writers write several times in a row, as programs do.
-            if self.random.next().is_multiple_of(4) {
-                writer = Rank((self.random.next() % self.members.len() as u64) as u32);
+            if self.ways.any(4) == 0 {
+                writer = self.ways.any_rank();
             }
             self.change(writer, number);
-            for _ in 0..self.random.next() % 12 {
+            for _ in 0..self.ways.any(12) {
                 self.deliver();
             }
         }
@@ -115,7 +84,7 @@ fn all_members_apply_one_sequence() {
             assert!(world.members.iter().all(Replica::is_settled));
             let holders = world.members.iter().filter(|one| one.sequencer.right.is_some());
             assert_eq!(holders.count(), 1, "one has the right to order");
-            assert!(world.sites.all().all(|one| world.of_one(0, one).is_sorted()));
+            assert!(world.ways.sites.all().all(|one| world.of_one(0, one).is_sorted()));
         }
     }
 }
@@ -128,7 +97,7 @@ fn weaker_orders_lose_nothing() {
             world.play(80);
             for at in 0..7 {
                 assert_eq!(world.applied[at].len(), 80);
-                assert!(world.sites.all().all(|one| world.of_one(at, one).is_sorted()));
+                assert!(world.ways.sites.all().all(|one| world.of_one(at, one).is_sorted()));
             }
         }
     }
@@ -142,7 +111,7 @@ fn the_sequencer_moves_to_who_writes() {
             world.change(Rank(5), number);
             while world.deliver() {}
         }
-        world.between
+        world.ways.sent[1]
     };
     // Two requests until it has moved, its move, and then each passes three links.
     assert_eq!(count(true), 2 + 1 + 3 * 20);

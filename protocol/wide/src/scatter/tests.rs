@@ -1,17 +1,13 @@
 //! Items that make others, delivered in any order that keeps that of each pair of members: each is
 //! taken once, and the end is neither early nor missed.
 
-use farcall_base::{Random, SeededRandom};
-
 use super::*;
+use crate::ways::Ways;
 
 struct World {
-    sites: Sites,
     members: Vec<Scatter>,
-    ways: Vec<VecDeque<Vec<u8>>>,
+    ways: Ways,
     taken: usize,
-    between: usize,
-    random: SeededRandom,
 }
 
 impl World {
@@ -19,51 +15,29 @@ impl World {
         let sites = Sites::read(sites).unwrap();
         let thing = ThingNumber::of("updates");
         let one = |own| Scatter::new(thing, own, sites.clone(), has_tiers);
-        let members: Vec<_> = sites.all().map(one).collect();
-        let count = members.len();
-        let ways = vec![VecDeque::new(); count * count];
-        World { sites, members, ways, taken: 0, between: 0, random: SeededRandom::new(seed) }
+        let members = sites.all().map(one).collect();
+        World { members, ways: Ways::new(&sites, seed), taken: 0 }
     }
 
     /// What a member does after anything: it takes its items, each of which makes smaller ones.
-    fn go_on(&mut self, at: usize, mut out: Outbox) {
-        while let Some(item) = self.members[at].next_due() {
+    fn go_on(&mut self, at: Rank, mut out: Outbox) {
+        let member = &mut self.members[at.0 as usize];
+        while let Some(item) = member.next_due() {
             self.taken += 1;
             for _ in 0..item[0] {
-                let owner = Rank((self.random.next() % self.members.len() as u64) as u32);
-                self.members[at].send(owner, &[item[0] - 1], &mut out).unwrap();
+                member.send(self.ways.any_rank(), &[item[0] - 1], &mut out).unwrap();
             }
         }
-        self.members[at].settle(&mut out);
-        let own = self.sites.of(Rank(at as u32));
-        for (to, bytes) in out.take() {
-            let to: Vec<Rank> = match to {
-                Destination::Member(rank) => vec![rank],
-                Destination::Site(site) => self.sites.ranks(site).collect(),
-                Destination::All => self.sites.all().collect(),
-            };
-            let mut far: Vec<u32> = to.iter().map(|to| self.sites.of(*to)).collect();
-            far.dedup();
-            self.between += far.into_iter().filter(|site| *site != own).count();
-            for to in to.into_iter().filter(|to| to.0 as usize != at) {
-                self.ways[at * self.members.len() + to.0 as usize].push_back(bytes.clone());
-            }
-        }
+        member.settle(&mut out);
+        self.ways.send(at, &mut out);
     }
 
     fn deliver(&mut self) -> bool {
-        let full: Vec<usize> =
-            (0..self.ways.len()).filter(|way| !self.ways[*way].is_empty()).collect();
-        if full.is_empty() {
-            return false;
-        }
-        let way = full[self.random.next() as usize % full.len()];
-        let bytes = self.ways[way].pop_front().unwrap();
-        let count = self.members.len();
+        let Some((from, to, bytes)) = self.ways.take() else { return false };
         let mut out = Outbox::new();
         let message = Envelope::read(&bytes).unwrap();
-        self.members[way % count].take(Rank((way / count) as u32), message, &mut out).unwrap();
-        self.go_on(way % count, out);
+        self.members[to.0 as usize].take(from, message, &mut out).unwrap();
+        self.go_on(to, out);
         true
     }
 
@@ -72,15 +46,16 @@ impl World {
         let mut left: Vec<usize> = vec![items; self.members.len()];
         let mut waits = vec![None; self.members.len()];
         loop {
-            let at = self.random.next() as usize % self.members.len();
+            let at = self.ways.any_rank();
+            let index = at.0 as usize;
             let mut out = Outbox::new();
-            if left[at] > 0 {
-                left[at] -= 1;
-                let owner = Rank((self.random.next() % self.members.len() as u64) as u32);
-                self.members[at].send(owner, &[depth], &mut out).unwrap();
+            if left[index] > 0 {
+                left[index] -= 1;
+                let owner = self.ways.any_rank();
+                self.members[index].send(owner, &[depth], &mut out).unwrap();
                 self.go_on(at, out);
-            } else if waits[at].is_none() {
-                waits[at] = Some(self.members[at].quiesce(&mut out));
+            } else if waits[index].is_none() {
+                waits[index] = Some(self.members[index].quiesce(&mut out));
                 self.go_on(at, out);
             }
             let has_gone = self.deliver();
@@ -121,7 +96,7 @@ fn items_pass_links_together() {
         let mut world = World::new("4+4+4+4", has_tiers, 5);
         world.round(500, 0);
         assert_eq!(world.taken, 8000);
-        world.between
+        world.ways.sent[1]
     });
     assert!(20 * on < off, "{off} messages between sites without tiers, {on} with");
 }
