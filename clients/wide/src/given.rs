@@ -23,6 +23,8 @@ pub struct Given {
     pub rank: Rank,
     pub sites: Sites,
     pub has_tiers: bool,
+    /// What is drawn at random is drawn from it and the rank.
+    pub seed: u64,
     /// What a message costs the processor.
     pub message: MessageCost,
     /// Picoseconds of an operation of each kernel.
@@ -38,6 +40,7 @@ impl Given {
                 rank: Rank(0),
                 sites: Sites::new(&[1])?,
                 has_tiers: false,
+                seed: 1,
                 message: MessageCost::default(),
                 kernels: BTreeMap::new(),
             });
@@ -62,8 +65,10 @@ impl Given {
             let (name, cost) = parts.ok_or_else(|| wrong("FARCALL_RUN_COSTS", cost))?;
             kernels.insert(name.to_owned(), cost);
         }
+        let seed = variable("FARCALL_RUN_SEED")?;
+        let seed = seed.parse().map_err(|_| wrong("FARCALL_RUN_SEED", &seed))?;
         let has_tiers = variable("FARCALL_RUN_TIERS")? == "on";
-        Ok(Given { way: Way::Virtual(taken(fd)), rank, sites, has_tiers, message, kernels })
+        Ok(Given { way: Way::Virtual(taken(fd)), rank, sites, has_tiers, seed, message, kernels })
     }
 }
 

@@ -25,7 +25,7 @@ mod replica;
 mod shared;
 mod together;
 
-pub use farcall_base::{Error, ErrorKind, Result};
+pub use farcall_base::{Error, ErrorKind, Random, Result, SeededRandom};
 pub use farcall_wide_engines::{Fold, Freshness, Order, Queues};
 
 pub use bag::Bag;

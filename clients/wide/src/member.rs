@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, SeededRandom};
 use farcall_wide_engines::{Fold, Freshness, Order, Queues};
 
 use crate::bag::Bag;
@@ -28,6 +28,7 @@ pub struct Member {
     shared: Shared,
     /// Picoseconds of an operation of each kernel.
     kernels: BTreeMap<String, u64>,
+    seed: u64,
     is_virtual: bool,
     has_left: bool,
 }
@@ -42,12 +43,12 @@ pub fn join() -> Result<Member> {
         return Err(Error::new(ErrorKind::InvalidArgument, "join a run", message)
             .fix("call join once, and pass the member on"));
     }
-    let Given { way, rank, sites, has_tiers, message, kernels } = Given::read()?;
+    let Given { way, rank, sites, has_tiers, seed, message, kernels } = Given::read()?;
     let driver = Driver::new(way, message)?;
     let is_virtual = matches!(driver, Driver::Virtual(_));
     let shared = Shared::new(driver, rank, sites, has_tiers);
     together::make(&shared)?;
-    Ok(Member { shared, kernels, is_virtual, has_left: false })
+    Ok(Member { shared, kernels, seed, is_virtual, has_left: false })
 }
 
 /// Joins, runs a program, and leaves. An error of the program ends the run.
@@ -85,6 +86,13 @@ impl Member {
     /// How many sites there are.
     pub fn sites(&self) -> u32 {
         self.shared.sites.count()
+    }
+
+    /// Random numbers of this member's own, the same in each run with the same seed (`farcall run --seed`).
+    /// Each call gives them from the first one on.
+    pub fn random(&self) -> SeededRandom {
+        let own = (u64::from(self.rank()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        SeededRandom::new(self.seed ^ own)
     }
 
     /// This member has done so many operations of a kernel: virtual time passes by the platform's cost.

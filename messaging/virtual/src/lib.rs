@@ -11,6 +11,6 @@ mod network;
 
 pub use frames::{Declared, ToHub, ToMember};
 pub use hub::{Finished, Hub, MemberEnd, Traffic};
-pub use member::{Arrival, VirtualMember, random};
+pub use member::{Arrival, VirtualMember};
 pub use model::{Between, Gateway, Inside, MessageCost, Model};
 pub use network::{Delivery, Network};

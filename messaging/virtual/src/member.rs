@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 
-use farcall_base::{Result, SeededRandom};
+use farcall_base::Result;
 use farcall_wide_engines::{Destination, Rank};
 
 use crate::frames::{Declared, ToHub, ToMember};
@@ -182,9 +182,4 @@ impl<S: Read + Write> VirtualMember<S> {
         self.batch.clear();
         Ok(())
     }
-}
-
-/// What a member draws at random.
-pub fn random(seed: u64, rank: Rank) -> SeededRandom {
-    SeededRandom::new(seed ^ (u64::from(rank.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

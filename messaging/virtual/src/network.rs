@@ -1,7 +1,7 @@
 //! The simulated network: what is sent arrives later (spec/wide-area.md, section 10, 2 and 3).
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use farcall_wide_engines::{Destination, Rank, Sites};
@@ -79,8 +79,10 @@ pub struct Network {
     /// ... and links, by pair of sites.
     links: Vec<u64>,
     events: BinaryHeap<Reverse<Timed>>,
-    /// Messages that each member has sent.
+    /// Messages that each member has sent, and when the last one arrives at each receiver: a multicast
+    /// may take longer than a message that is sent after it, and is not overtaken.
     sent: Vec<u64>,
+    last: HashMap<(Rank, u32), u64>,
     traffic: Traffic,
 }
 
@@ -95,6 +97,7 @@ impl Network {
             links: vec![0; sites * sites],
             events: BinaryHeap::new(),
             sent: vec![0; members],
+            last: HashMap::new(),
             traffic: Traffic::default(),
             model,
         }
@@ -220,7 +223,10 @@ impl Network {
         }
     }
 
-    fn arrive(&mut self, key: Key, message: Arc<[u8]>) {
+    fn arrive(&mut self, mut key: Key, message: Arc<[u8]>) {
+        let last = self.last.entry((key.from, key.to)).or_default();
+        key.time = key.time.max(*last);
+        *last = key.time;
         self.push(key, Event::Arrives, message);
     }
 
@@ -277,6 +283,24 @@ mod tests {
         network.send(5_000 * US, Rank(0), Destination::Member(Rank(3)), vec![0; 5663]);
         assert_eq!(arrivals(&mut network), [(5_000_000 + 217_808 + 1_350_000 + 10_000_884, 3)]);
         assert_eq!(network.traffic().between_bytes, 5663);
+    }
+
+    #[test]
+    fn a_multicast_is_not_overtaken() {
+        let mut network = network("2+2");
+        for site in [0, 1] {
+            network.send(0, Rank(0), Destination::Site(site), vec![site as u8]);
+            network.send(1, Rank(0), Destination::Member(Rank(2 * site + 1)), vec![9]);
+        }
+        let mut arrived = Vec::new();
+        while network.next_time().is_some() {
+            arrived.extend(network.step().map(|it| (it.to.0, it.message[0])));
+        }
+        let at = |rank| -> Vec<u8> {
+            arrived.iter().filter(|(to, _)| *to == rank).map(|(_, one)| *one).collect()
+        };
+        assert_eq!(at(1), [0, 9]);
+        assert_eq!(at(3), [1, 9]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Ways {
         self.ways.iter().filter(|way| !way.is_empty()).count()
     }
 
-    /// Takes the oldest message of any way: from whom, to whom, and its bytes.
+    /// Takes the oldest message of any way: its sender, its receiver, and its bytes.
     pub(crate) fn take(&mut self) -> Option<(Rank, Rank, Vec<u8>)> {
         let full: Vec<usize> =
             (0..self.ways.len()).filter(|way| !self.ways[*way].is_empty()).collect();
