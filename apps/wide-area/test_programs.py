@@ -97,3 +97,5 @@ def test_what_is_wrong_is_said(options, program, words):
     assert ended.returncode != 0
     for word in words:
         assert word in ended.stderr, ended.stderr
+    # Each member says its own last words; what ended the run is said once.
+    assert ended.stderr.count("farcall: ") == 1 and "other end" not in ended.stderr, ended.stderr

@@ -51,20 +51,28 @@ pub fn join() -> Result<Member> {
     Ok(Member { shared, kernels, seed, is_virtual, has_left: false })
 }
 
-/// Joins, runs a program, and leaves. An error of the program ends the run.
+/// Joins, runs a program, and leaves. An error of the program ends the run, which tells of it once.
 pub fn main(program: impl FnOnce(&Member) -> Result<()>) -> ExitCode {
-    let outcome = join().and_then(|mut member| {
-        let outcome = program(&member);
-        member.has_left = true;
-        member.shared.end(outcome.as_ref().err().map(Error::to_string)).and(outcome)
-    });
+    let mut me = match join() {
+        Ok(me) => me,
+        // `farcall run` has ended, and has said why.
+        Err(error) if error.kind() == ErrorKind::ConnectionLost => return ExitCode::FAILURE,
+        Err(error) => return failed(&error),
+    };
+    let outcome = program(&me);
+    me.has_left = true;
+    let told = me.shared.end(outcome.as_ref().err().map(Error::to_string));
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
+        Ok(()) if told.is_ok() => ExitCode::SUCCESS,
+        Err(error) if !me.is_virtual => failed(&error),
+        // `farcall run` knows what ended the run.
+        _ => ExitCode::FAILURE,
     }
+}
+
+fn failed(error: &Error) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::FAILURE
 }
 
 impl Member {
